@@ -699,6 +699,15 @@ struct CUdevResource {
 };
 
 typedef struct {
+    unsigned int smCount;
+    unsigned int coscheduledSmCount;
+    unsigned int preferredCoscheduledSmCount;
+    unsigned int flags;
+    unsigned int localityDomainId;
+    unsigned int reserved[11];
+} CU_DEV_SM_RESOURCE_GROUP_PARAMS;
+
+typedef struct {
     void *handle;
     const void *name;
 } CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_win32_u;
@@ -963,6 +972,9 @@ typedef CUresult (*PFN_cuDevSmResourceSplitByCount_v12040)(CUdevResource *result
     unsigned int *groups,
     const CUdevResource *input, CUdevResource *remaining, unsigned int flags,
     unsigned int min_count);
+typedef CUresult (*PFN_cuDevSmResourceSplit_v13010)(CUdevResource *result, unsigned int groups,
+    const CUdevResource *input, CUdevResource *remaining, unsigned int flags,
+    CU_DEV_SM_RESOURCE_GROUP_PARAMS *params);
 typedef CUresult (*PFN_cuDevResourceGenerateDesc_v12040)(CUdevResourceDesc *description,
     CUdevResource *resources,
     unsigned int count);
@@ -1176,6 +1188,9 @@ typedef CUresult (*PFN_cuStreamBatchMemOp_v11070_ptsz)(CUstream stream, unsigned
 
 typedef CUresult (*PFN_cuGraphCreate_v10000)(CUgraph *graph, unsigned int flags);
 typedef CUresult (*PFN_cuGraphDestroy_v10000)(CUgraph graph);
+typedef CUresult (*PFN_cuGraphGetId_v13010)(CUgraph graph, unsigned int *id);
+typedef CUresult (*PFN_cuGraphNodeGetLocalId_v13010)(CUgraphNode node, unsigned int *id);
+typedef CUresult (*PFN_cuGraphNodeGetToolsId_v13010)(CUgraphNode node, unsigned long long *id);
 typedef CUresult (*PFN_cuGraphInstantiate_v11000)(CUgraphExec *exec, CUgraph graph,
     CUgraphNode *error_node,
     unsigned char *log, size_t log_size);
@@ -1184,6 +1199,7 @@ typedef CUresult (*PFN_cuGraphInstantiateWithFlags_v11040)(CUgraphExec *exec, CU
 typedef CUresult (*PFN_cuGraphLaunch_v10000)(CUgraphExec exec, CUstream stream);
 typedef CUresult (*PFN_cuGraphLaunch_v10000_ptsz)(CUgraphExec exec, CUstream stream);
 typedef CUresult (*PFN_cuGraphExecDestroy_v10000)(CUgraphExec exec);
+typedef CUresult (*PFN_cuGraphExecGetId_v13010)(CUgraphExec exec, unsigned int *id);
 typedef CUresult (*PFN_cuGraphAddEventRecordNode_v11010)(CUgraphNode *node, CUgraph graph,
     const CUgraphNode *dependencies, size_t count, CUevent event);
 typedef CUresult (*PFN_cuGraphAddEventWaitNode_v11010)(CUgraphNode *node, CUgraph graph,

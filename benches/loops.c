@@ -30,6 +30,7 @@ struct calls {
     int (*export_event)(struct ipc_handle *out, handle event);
     int (*import_event)(handle *event, struct ipc_handle in);
     int (*get_current)(handle *context);
+    int (*write_value)(handle stream, uint64_t address, uint64_t value, unsigned flags);
 };
 
 /* In the order of `Handles` in src/rig.rs. */
@@ -215,6 +216,29 @@ uint64_t c_write_value(value_call write, handle stream, uint64_t address, uint64
     uint64_t n) {
     for (; n != 0; n--) {
         if (write(stream, address, ++value, 0) != 0)
+            break;
+    }
+    return n;
+}
+
+/* One word, for c_signal and c_look. */
+static volatile uint64_t word;
+
+uint64_t c_signal(const struct handles *h, uint64_t n) {
+    value_call write = (value_call)h->calls->write_value;
+    handle stream = h->stream;
+    uint64_t value = 0;
+    for (; n != 0; n--) {
+        if (write(stream, (uint64_t)&word, ++value, 0) != 0)
+            break;
+    }
+    return n;
+}
+
+uint64_t c_look(const struct handles *h, uint64_t n) {
+    (void)h;
+    for (; n != 0; n--) {
+        if (word == UINT64_MAX)
             break;
     }
     return n;

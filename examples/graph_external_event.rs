@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use cuda_events::capture::{Capture, CaptureMode};
-use cuda_events::{Context, Device, Driver, Event, EventFlags, Stream, StreamOptions};
+use cuda_events::{Context, Event, EventFlags, Stream, StreamOptions};
 use cuda_soft_driver::SoftDriver;
 
 static RUNS: AtomicU32 = AtomicU32::new(0);
@@ -19,10 +19,9 @@ unsafe extern "C" fn work(_: *mut c_void) {
 }
 
 fn main() -> cuda_events::Result<()> {
-    // The NVIDIA driver, or the software driver on a machine without one.
+    // The first GPU, or the software driver on a machine without one.
     let soft = SoftDriver::new();
-    let driver = Driver::load().unwrap_or_else(|_| soft.driver());
-    let context = Context::primary(Device::new(driver, 0)?)?;
+    let context = Context::primary(soft.gpu_or_soft()?)?;
     println!("on {}", context.device().name()?);
 
     let stream = Stream::new(&context, StreamOptions::new())?;

@@ -92,7 +92,8 @@ fn main() -> ExitCode {
 
 fn run(path: Option<&String>) -> Result<(), Box<dyn Error>> {
     let driver = match path {
-        Some(path) => Driver::load_from(path)?,
+        // SAFETY: whoever starts this program names a driver.
+        Some(path) => unsafe { Driver::load_from(path) }?,
         None => Driver::load()?,
     };
     let context = Context::primary(Device::new(driver, 0)?)?;

@@ -5,18 +5,18 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use cuda_events::ext::EventPool;
 use cuda_events::sys::Function;
-use cuda_events::{Context, Device, Driver, EventFlags, Stream, StreamOptions};
+use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
 use cuda_soft_driver::SoftDriver;
 
 fn main() -> cuda_events::Result<()> {
-    // The NVIDIA driver, or the software driver on a machine without one.
+    // The first GPU, or the software driver on a machine without one.
     let soft = SoftDriver::new();
-    let driver = Driver::load().unwrap_or_else(|_| soft.driver());
+    let device = soft.gpu_or_soft()?;
 
     // An observer counts the events that the driver creates.
     let created = Arc::new(AtomicU32::new(0));
     let count = created.clone();
-    let driver = driver.observe(move |call| {
+    let driver = device.driver().observe(move |call| {
         if call.function == Function::cuEventCreate {
             count.fetch_add(1, Ordering::Relaxed);
         }

@@ -1,6 +1,6 @@
 //! Times a copy from the host to the device with two events.
 
-use cuda_events::{Context, Device, Driver, Event, EventFlags, Stream, StreamOptions};
+use cuda_events::{Context, Event, EventFlags, Stream, StreamOptions};
 use cuda_soft_driver::SoftDriver;
 use memory::{DeviceBuffer, HostBuffer};
 
@@ -9,10 +9,9 @@ mod memory;
 const BYTES: usize = 16 << 20;
 
 fn main() -> cuda_events::Result<()> {
-    // The NVIDIA driver, or the software driver on a machine without one.
+    // The first GPU, or the software driver on a machine without one.
     let soft = SoftDriver::new();
-    let driver = Driver::load().unwrap_or_else(|_| soft.driver());
-    let context = Context::primary(Device::new(driver, 0)?)?;
+    let context = Context::primary(soft.gpu_or_soft()?)?;
     println!("on {}", context.device().name()?);
 
     let stream = Stream::new(&context, StreamOptions::new())?;

@@ -3,14 +3,13 @@
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use cuda_events::{Context, Device, Driver, Event, EventFlags, Stream, StreamOptions};
+use cuda_events::{Context, Event, EventFlags, Stream, StreamOptions};
 use cuda_soft_driver::SoftDriver;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // The NVIDIA driver, or the software driver on a machine without one.
+    // The first GPU, or the software driver on a machine without one.
     let soft = SoftDriver::new();
-    let driver = Driver::load().unwrap_or_else(|_| soft.driver());
-    let context = Context::primary(Device::new(driver, 0)?)?;
+    let context = Context::primary(soft.gpu_or_soft()?)?;
     println!("on {}", context.device().name()?);
 
     let producer = Stream::new(&context, StreamOptions::new())?;

@@ -30,11 +30,8 @@ use crate::sys::calls::*;
 /// ```
 /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let stream = Stream::new(&context, StreamOptions::new())?;
 /// let event = Event::new(&context, EventFlags::empty())?;
@@ -98,7 +95,7 @@ struct Inner {
     device: Device,
     owned: Owned,
     /// The device and this process, for other processes: see [`Context::device_and_process`].
-    exporter: OnceLock<(Uuid, Identity)>,
+    exporter: OnceLock<(Uuid, u32, Identity)>,
     /// The event that `wait_stream` records in the legacy default stream; created when first
     /// needed, destroyed with this context.
     join: OnceLock<CUevent>,
@@ -110,11 +107,8 @@ struct Inner {
 /// use cuda_events::foundation::WeakContext;
 /// use cuda_events::{Context, Device};
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let weak: WeakContext = context.downgrade();
 /// assert_eq!(weak.upgrade().as_ref(), Some(&context));
@@ -147,6 +141,9 @@ impl WeakContext {
         self.0.ptr_eq(&other.0)
     }
 }
+
+/// Each cell is filled once, and the owner is only dropped.
+impl core::panic::RefUnwindSafe for Inner {}
 
 /// The part of a context that its last user releases.
 pub(crate) enum Owned {
@@ -181,11 +178,8 @@ impl Context {
     /// ```
     /// use cuda_events::{Context, Device};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let same = Context::primary(Device::new(driver, 0)?)?;
     /// assert_eq!(context, same, "a device has one primary context");
@@ -215,11 +209,8 @@ impl Context {
     /// ```
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let stream = Stream::new(&context, StreamOptions::new())?;
     /// let other = Stream::new(&context, StreamOptions::new())?;
@@ -268,11 +259,8 @@ impl Context {
     /// ```
     /// use cuda_events::{Context, Device, Event, EventFlags};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?.leak();
     /// let event = Event::new(&context, EventFlags::empty())?;
     /// # Ok::<(), cuda_events::Error>(())
@@ -305,11 +293,8 @@ impl Context {
     ///
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let stream = Stream::new(&context, StreamOptions::new())?;
     /// // ... the stream is given work ...
@@ -333,11 +318,8 @@ impl Context {
     /// ```
     /// use cuda_events::{Context, Device};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let share = context.clone();
     /// assert_eq!(share.drop_unless_last(), None);
@@ -374,11 +356,8 @@ impl Context {
     /// ```
     /// use cuda_events::{Context, Device};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// // Stands for the context of another library.
     /// let theirs = Context::primary(Device::new(driver, 0)?)?;
     /// // SAFETY: `theirs` outlives `ours`, and no stream of it is captured.
@@ -421,11 +400,8 @@ impl Context {
     ///
     /// use cuda_events::{Context, Device, Event, EventFlags};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// // Stands for the context of another library.
     /// let theirs = Arc::new(Context::primary(Device::new(driver, 0)?)?);
     ///
@@ -463,11 +439,8 @@ impl Context {
     /// ```
     /// use cuda_events::{Context, Device};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let guard = context.make_current()?;
     /// // SAFETY: `context` outlives the result.
@@ -483,7 +456,7 @@ impl Context {
     ///
     /// # Safety
     ///
-    /// That of [`from_raw`](Self::from_raw).
+    /// The caller has the duties of [`from_raw`](Self::from_raw).
     #[doc(alias = "cuCtxGetCurrent")]
     pub unsafe fn current(driver: Driver) -> Result<Option<Self>> {
         driver.init()?;
@@ -508,11 +481,8 @@ impl Context {
     /// ```
     /// use cuda_events::{Context, Device};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// {
     ///     let _current = context.make_current()?;
@@ -552,11 +522,8 @@ impl Context {
     /// ```
     /// use cuda_events::{Context, Device};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let owned = Context::primary(Device::new(driver, 0)?)?;
     /// // SAFETY: `owned` outlives `borrowed`, and no stream of it is captured.
     /// let borrowed = unsafe { Context::from_raw(driver, owned.as_raw()) }?;
@@ -573,11 +540,8 @@ impl Context {
     /// ```
     /// use cuda_events::{Context, Device};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// // SAFETY: the owner is kept, and no stream of the context is captured.
     /// let theirs =
@@ -675,14 +639,16 @@ impl Context {
     }
 
     /// The context's device and this process, determined once: the device takes one driver call,
-    /// the process some system calls. In a forked child the process would be wrong, but there no
-    /// call on the context works.
-    pub(crate) fn device_and_process(&self) -> Result<(Uuid, Identity)> {
+    /// the process some system calls, each of which takes longer than an export. A forked child is
+    /// another process, and its first driver call here would fail.
+    pub(crate) fn device_and_process(&self) -> Result<&(Uuid, u32, Identity)> {
+        self.driver().check_alone(Function::cuDeviceGetUuid)?;
         if let Some(exporter) = self.0.exporter.get() {
-            return Ok(*exporter);
+            return Ok(exporter);
         }
         let device = self.device().uuid()?;
-        Ok(*self.0.exporter.get_or_init(|| (device, Identity::own())))
+        let own = || (device, std::process::id(), Identity::own());
+        Ok(self.0.exporter.get_or_init(own))
     }
 
     /// Calls `f` with this context current, and leaves the thread's context stack as it was.

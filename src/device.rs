@@ -19,11 +19,8 @@ use crate::sys::calls::*;
 /// ```
 /// use cuda_events::Device;
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// println!("{} devices", Device::count(driver)?);
 /// for device in Device::all(driver)? {
 ///     let mib = device.total_memory()? >> 20;
@@ -51,11 +48,8 @@ impl Device {
     /// ```
     /// use cuda_events::{Device, Error};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let first = Device::new(driver, 0)?;
     /// println!("{}", first.name()?);
     /// assert!(matches!(Device::new(driver, 1000), Err(Error::NoSuchDevice { .. })));
@@ -194,11 +188,8 @@ impl Device {
     /// use cuda_events::sys::CUdevice_attribute as Attribute;
     /// use cuda_events::Device;
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let device = Device::new(driver, 0)?;
     /// let processors = device.attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
     /// println!("{processors} multiprocessors");

@@ -7,6 +7,7 @@
 //! | for | use |
 //! | --- | --- |
 //! | a driver call that no method makes | [`call!`] |
+//! | a function that this crate has no declaration of | [`Driver::entry_point`](crate::Driver::entry_point), [`Entry`] |
 //! | a call that you make by a raw function pointer | [`sys::Function::check`](Function::check) turns the result code into an [`Error`] that names the call |
 //! | calls that depend on the current context | [`with_current`] |
 //! | referring to a context without keeping it alive | [`WeakContext`] |
@@ -55,11 +56,8 @@
 //!     }
 //! }
 //!
-//! # let _ = || {
-//! let driver = cuda_events::Driver::load()?;
-//! # Ok::<_, cuda_events::Error>(driver) };
-//! # let soft = cuda_soft_driver::SoftDriver::new();
-//! # let driver = soft.driver();
+//! # use cuda_soft_driver::examples::Driver;
+//! let driver = Driver::load()?;
 //! let context = Context::primary(Device::new(driver, 0)?)?;
 //! let buffer = Buffer::new(&context, 4096)?;
 //! // The error looks like the errors of this crate.
@@ -68,41 +66,49 @@
 //! # Ok::<(), cuda_events::Error>(())
 //! ```
 
+#[cfg(feature = "safe")]
 use crate::context::Context;
-use crate::driver::Driver;
+use crate::driver::{Driver, fork};
 use crate::error::{Error, Result, log};
 use crate::sys::{CUresult, Function, Symbols};
 #[cfg(doc)]
 use crate::{capture::Capture, sys::calls::*};
 
+#[cfg(feature = "safe")]
 pub use crate::capture::external::OwnCapture;
+#[cfg(feature = "safe")]
 pub use crate::capture::foreign::ForeignCapture;
+#[cfg(feature = "safe")]
 pub use crate::context::WeakContext;
+#[cfg(feature = "safe")]
 pub use crate::driver::HostReads;
-pub use crate::driver::observing::{Deferring, deferring_observers};
+pub use crate::driver::call::Entry;
+#[cfg(feature = "safe")]
+pub use crate::driver::deferring::{Deferring, deferring_observers};
+#[cfg(feature = "safe")]
 pub use crate::graph::retained::GraphValue;
+#[cfg(feature = "safe")]
 pub use crate::ipc::envelope::{Damage, Envelope, Fields};
+#[cfg(feature = "safe")]
 pub use crate::ipc::origin::Origin;
 
 /// Makes a driver call, and returns a [`Result<()>`](crate::Result) whose error names the call.
 ///
 /// The first argument is the [`Driver`]. The second is the call: the name of a field of
-/// [`Symbols`], with its arguments. An entry point that some drivers lack has a question mark. The
-/// caller writes the `unsafe` block, and argues that the arguments are valid.
+/// [`Symbols`], with its arguments. An entry point that some drivers lack has a question mark; one
+/// of this driver's [`entry_point`](crate::Driver::entry_point) stands in parentheses. The caller
+/// writes the `unsafe` block, and argues that the arguments are valid.
 ///
 /// Like the methods of this crate, the macro makes no call in a forked child, and
-/// [observers](crate::Driver::observe) see the call.
+/// observers (feature `observe`) see the call.
 ///
 /// ```
 /// use cuda_events::foundation::{call, with_current};
 /// use cuda_events::sys::CUresult;
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let stream = Stream::new(&context, StreamOptions::new())?;
 /// let mut id = 0;
@@ -132,6 +138,12 @@ macro_rules! foundation_call {
             Some((symbols.$function)($($argument),*))
         })
     };
+    ($driver:expr, ($entry:expr)($($argument:expr),* $(,)?)) => {{
+        let entry = $entry;
+        $crate::foundation::checked($driver, $crate::foundation::Entry::function(entry), |_| {
+            Some($crate::foundation::Entry::pointer(entry)($($argument),*))
+        })
+    }};
     ($driver:expr, $function:ident?($($argument:expr),* $(,)?)) => {
         $crate::foundation::checked($driver, $crate::sys::Function::$function, |symbols| {
             symbols.$function.map(|pointer| pointer($($argument),*))
@@ -151,7 +163,12 @@ pub fn checked(
         return Err(Error::ForkedChild { function });
     }
     match call(driver.symbols()) {
-        Some(CUresult::CUDA_SUCCESS) => Ok(()),
+        Some(CUresult::CUDA_SUCCESS) => {
+            if function == Function::cuInit {
+                fork::note_initialised();
+            }
+            Ok(())
+        }
         Some(code) => Err(log::failed(driver.symbols(), function, code)),
         None => Err(driver.unsupported(driver, function)),
     }
@@ -169,6 +186,7 @@ pub fn checked(
 /// * The driver's error, if `f` succeeds and the driver refuses to restore the previous context.
 ///   The result of `f` is dropped.
 /// * [`Error::ForkedChild`]; `f` is not called.
+#[cfg(feature = "safe")]
 #[inline]
 pub fn with_current<T>(context: &Context, f: impl FnOnce() -> Result<T>) -> Result<T> {
     context.with_current(f)
@@ -188,11 +206,8 @@ pub fn with_current<T>(context: &Context, f: impl FnOnce() -> Result<T>) -> Resu
 /// use cuda_events::foundation::is_capture_under_way;
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let stream = Stream::new(&context, StreamOptions::new())?;
 /// // SAFETY: no other thread has this stream.
@@ -201,6 +216,7 @@ pub fn with_current<T>(context: &Context, f: impl FnOnce() -> Result<T>) -> Resu
 /// capture.end()?;
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
+#[cfg(feature = "safe")]
 #[inline(always)]
 pub fn is_capture_under_way() -> bool {
     crate::capture::under_way()
@@ -209,7 +225,8 @@ pub fn is_capture_under_way() -> bool {
 /// Returns whether this process was forked after the driver was initialised. Such a process cannot
 /// use the driver.
 ///
-/// Methods of this crate that call the driver return [`Error::ForkedChild`] in such a process.
+/// Methods of this crate that call the driver return [`Error::ForkedChild`] in such a process. It
+/// is known if this crate initialised the driver, by a method or by `call!(driver, cuInit(0))`.
 /// Other code checks this function: a destructor, for example, or code that takes a lock that a
 /// thread of the parent may have held. It is one load, and no driver call.
 ///

@@ -11,11 +11,8 @@
 //! ```
 //! use cuda_events::{Context, Device, Stream, StreamOptions};
 //!
-//! # let _ = || {
-//! let driver = cuda_events::Driver::load()?;
-//! # Ok::<_, cuda_events::Error>(driver) };
-//! # let soft = cuda_soft_driver::SoftDriver::new();
-//! # let driver = soft.driver();
+//! # use cuda_soft_driver::examples::Driver;
+//! let driver = Driver::load()?;
 //! let device = Device::new(driver, 0)?;
 //! let all = device.sm_resource()?;
 //! let split = all.split_by_count(1, all.count() / 2)?;
@@ -53,11 +50,8 @@ const SM: CUdevResourceType = CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM;
 /// ```
 /// use cuda_events::Device;
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let device = Device::new(driver, 0)?;
 /// let all = device.sm_resource()?;
 /// assert_eq!(all.device(), device);
@@ -287,11 +281,8 @@ impl Context {
     /// ```
     /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let device = Device::new(driver, 0)?;
     /// let primary = Context::primary(device)?;
     /// let split = device.sm_resource()?.split_by_count(2, 16)?;

@@ -47,7 +47,8 @@
 //! | many short-lived events | [`ext::EventPool`] |
 //! | working as in PyTorch | [`ext::LazyEvent`], [`ext::StreamScope`], [`ext::current_stream`] |
 //! | a crate of your own on top of this one | [`foundation`] |
-//! | observing every driver call | [`Driver::observe`], [`observer`] |
+//! | a driver function that has no method here | [`Driver::entry_point`] |
+//! | observing every driver call | `Driver::observe` (feature `observe`) |
 //! | a picture of GPU work on a time axis | the crate `cuda-events-trace` |
 //! | the reason why there is no GPU | the command `cuda-events-doctor` |
 //!
@@ -86,8 +87,8 @@
 //!
 //! # Feature flags
 //!
-//! No feature is on by default.
-//!
+//! * `safe`, on by default: all but the raw layer.
+//! * `observe` has `Driver::observe`: a function of the program that sees each driver call.
 //! * `serde` implements `Serialize` and `Deserialize` for [`IpcEventDescriptor`]:
 //!   `cargo add cuda-events --features serde`.
 //! * `bindgen` makes the declarations anew while building, which needs libclang. No program needs
@@ -105,6 +106,10 @@
 //! [`sys`] is the raw layer: declarations, and the table of function pointers that
 //! [`Driver::symbols`] returns. All other modules are safe wrappers around it. `as_raw`, `into_raw`
 //! and `from_raw` convert between the two layers, and to other bindings.
+//!
+//! `default-features = false` leaves the raw layer: [`sys`], [`loader`], [`Driver`] with
+//! [`entry_point`](Driver::entry_point), [`foundation::call!`](foundation::call), and errors. It
+//! needs `std`, which finds and names the library's file.
 //!
 //! # Contexts and threads
 //!
@@ -140,54 +145,82 @@
     clippy::indexing_slicing,
     clippy::unreachable
 )]
+// What the safe layer alone uses is dead without it.
+#![cfg_attr(
+    not(feature = "safe"),
+    allow(dead_code, unreachable_pub, unused_imports, unused_macros)
+)]
 #![cfg_attr(
     test,
     allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
 )]
 
 // The documentation has the methods of a type in the order of these modules: its own come first.
+#[cfg(feature = "safe")]
 mod context;
+#[cfg(feature = "safe")]
 mod event;
+#[cfg(feature = "safe")]
 mod stream;
 
+#[cfg(feature = "safe")]
 pub mod capture;
 mod clock;
 mod debug_by_names;
+#[cfg(feature = "safe")]
 mod device;
 mod driver;
 mod error;
+#[cfg(feature = "safe")]
 pub mod ext;
+#[cfg(feature = "safe")]
 pub mod external;
 pub mod foundation;
+#[cfg(feature = "safe")]
 pub mod graph;
+#[cfg(feature = "safe")]
 pub mod green;
 mod growing_list;
 #[cfg(doc)]
 pub mod guide;
+#[cfg(feature = "safe")]
 mod handle_traits;
+#[cfg(feature = "safe")]
 pub mod ipc;
 pub mod loader;
 mod progress;
 mod sync;
 pub mod sys;
+#[cfg(feature = "safe")]
 mod timeout;
+#[cfg(feature = "safe")]
+mod unwind;
 
+#[cfg(feature = "safe")]
 pub use clock::HostClock;
+#[cfg(feature = "safe")]
 pub use context::{Context, CurrentContext};
+#[cfg(feature = "safe")]
 pub use device::{Device, Uuid};
-pub use driver::{Driver, observer};
+pub use driver::Driver;
+#[cfg(feature = "observe")]
+pub use driver::observer;
 pub use error::{Error, Result};
+#[cfg(feature = "safe")]
 pub use event::{Event, EventFlags, EventRef};
+#[cfg(feature = "safe")]
 pub use ipc::IpcEventDescriptor;
 pub use loader::{LoadError, LoadOptions};
 pub use progress::Progress;
+#[cfg(feature = "safe")]
 pub use stream::{ForeignStream, PriorityRange, Stream, StreamOptions, StreamRef};
+#[cfg(feature = "safe")]
 pub use stream::{attributes, host_functions, mem_ops};
 pub use sys::Version;
 
 #[cfg(doc)]
 use sys::calls::*;
 
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "safe"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -5,22 +5,12 @@
 //! other's writes.
 
 pub(crate) use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicUsize, Ordering};
+use std::sync::PoisonError;
 pub(crate) use std::sync::{Arc, Mutex, MutexGuard};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Locks. A panic of another thread is no error: what is locked is never left half changed.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The same for reading.
-pub(crate) fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
-    lock.read().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The same for writing.
-pub(crate) fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
-    lock.write().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Declares a static. Loom makes it anew for each run.
@@ -42,6 +32,6 @@ macro_rules! constant {
 pub(crate) use constant;
 
 /// The size of a structure. The checked version is smaller, because all orders are tried.
-pub(crate) const fn few(shipped: usize, _checked: usize) -> usize {
+pub(crate) const fn shipped_or_checked(shipped: usize, _checked: usize) -> usize {
     shipped
 }

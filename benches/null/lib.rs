@@ -118,6 +118,23 @@ functions! {
         cuGetErrorString(_code: c_int, text: *mut *const c_char) { *text = c"null".as_ptr(); }
     }
     does {
+        cuMemHostAlloc(memory: *mut *mut c_void, bytes: usize) {
+            // Zeroed and in lines of its own; nothing frees it, as little here is ever freed.
+            let memory_of = vec![0_u128; bytes.div_ceil(16) + 256].leak().as_mut_ptr();
+            let start = memory_of.map_addr(|address| address.next_multiple_of(4096));
+            // SAFETY: the driver's contract: the caller passes a place for the result.
+            unsafe { *memory = start.cast() };
+        }
+        cuMemHostGetDevicePointer_v2(device: *mut usize, memory: *mut c_void) {
+            // SAFETY: as above.
+            unsafe { *device = memory.expose_provenance() };
+        }
+        // The value is there at once.
+        cuStreamWriteValue64_v2(_stream: Any, address: usize, value: u64) {
+            // SAFETY: the driver's contract: eight bytes of the host's, which others read as they
+            // change.
+            unsafe { core::ptr::with_exposed_provenance_mut::<u64>(address).write_volatile(value) };
+        }
         cuCtxSetCurrent(context: Handle) {
             CURRENT.store(context, Ordering::Relaxed);
         }

@@ -152,10 +152,7 @@ pub fn wait(base: Instant, event: Event) -> Option<u64> {
     let started = Instant::now();
     loop {
         std::thread::park_timeout(Duration::from_secs(1));
-        assert!(
-            started.elapsed() < Duration::from_secs(20),
-            "a completion was not told of for 20 s"
-        );
+        assert!(started.elapsed() < Duration::from_secs(20), "no completion was reported for 20 s");
         let woken = signal.woken.load(Ordering::Acquire);
         if woken != 0 {
             return Some(woken);

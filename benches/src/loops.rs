@@ -8,8 +8,9 @@ use core::ptr::null_mut;
 use std::time::Instant;
 
 use cuda_events::sys::{CUevent, CUipcEventHandle, CUresult, CUstream};
-use cuda_events::{Event, EventFlags};
+use cuda_events::{Event, EventFlags, Stream, StreamOptions};
 use cuda_events_trace::Tracer;
+use cuda_timelines::Timeline;
 
 use crate::rig::{Handles, Rig, make_current};
 
@@ -59,7 +60,7 @@ loops! {
     safe_record_event: |rig| let stream = &rig.stream; stream.record_event(EventFlags::empty());
     safe_wait_stream: |rig| let stream = &rig.stream; let other = &rig.other;
     stream.wait_stream(other);
-    safe_pool: |rig| let pool = &rig.pools.ours; pool.take();
+    safe_pool: |rig| let pool = &rig.pool; pool.take();
     safe_export: |rig| let event = &rig.shared; seen(&event.ipc_descriptor());
     safe_create_drop_leaked: |rig| let context = &rig.leaked;
     Event::new(context, EventFlags::empty());
@@ -72,8 +73,6 @@ loops! {
     safe_import_close: |rig| let context = &rig.context; let descriptor = &rig.imported;
     import(context, descriptor);
 
-    crossbeam_array_queue: |rig| let pool = &rig.pools.array; pool.take();
-    crossbeam_seg_queue: |rig| let pool = &rig.pools.segments; pool.take();
 
     raw_record: |rig| let handles = Raw::of(rig); handles.record();
     raw_query: |rig| let handles = Raw::of(rig); handles.query();
@@ -290,8 +289,33 @@ fn traced(rig: &Rig, n: u64, run: extern "C" fn(&Rig, u64) -> u64) -> u64 {
     run(rig, n)
 }
 
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn safe_signal(rig: &Rig, n: u64) -> u64 {
+    let Some((timeline, _)) = rig.timeline.get() else { return n };
+    n - (0..n).take_while(|_| timeline.signal().is_ok()).count() as u64
+}
+
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn safe_look(rig: &Rig, n: u64) -> u64 {
+    let Some((_, point)) = rig.timeline.get() else { return n };
+    (0..n).filter(|_| !black_box(point).is_done()).count() as u64
+}
+
+/// With a timeline that has a point.
+fn signalled(rig: &Rig, n: u64, run: extern "C" fn(&Rig, u64) -> u64) -> u64 {
+    let _ = rig.timeline.get_or_init(|| {
+        let stream = Stream::new(&rig.context, StreamOptions::new()).expect("a stream");
+        let timeline = Timeline::new(stream).expect("a timeline");
+        let point = timeline.signal().expect("a signal");
+        (timeline, point)
+    });
+    run(rig, n)
+}
+
 c_loops! {
-    c_span c_span_drained
+    c_span c_span_drained c_signal c_look
     c_record c_record_timing c_record_shared c_record_default c_get_current c_query
     c_synchronize c_wait c_elapsed c_stream_query c_stream_synchronize
     c_create_drop c_record_event c_wait_stream c_export c_import_close
@@ -359,8 +383,6 @@ const OPERATIONS: &[Operation] = &[
     operation!("record_event + drop": c_record_event safe_record_event cudarc_record_event),
     operation!("wait_stream": c_wait_stream safe_wait_stream cudarc_wait_stream),
     operation!("pool take + return": c_create_drop safe_pool),
-    operation!("pool take + return, crossbeam ArrayQueue": c_create_drop crossbeam_array_queue),
-    operation!("pool take + return, crossbeam SegQueue": c_create_drop crossbeam_seg_queue),
     operation!("record, default stream": c_record_default safe_record_default),
     operation!("IPC export, again": c_export safe_export raw_export),
     operation!("IPC import + close": c_import_close safe_import_close),
@@ -377,6 +399,8 @@ const OPERATIONS: &[Operation] = &[
 const COUNTED: &[Operation] = &[
     operation!("span": c_span safe_span(traced)),
     operation!("span, drained": c_span_drained safe_span_drained(traced)),
+    operation!("signal": c_signal safe_signal(signalled)),
+    operation!("look at a point": c_look safe_look(signalled)),
 ];
 
 /// The variable with a word that the names of the wanted operations have; the processes that

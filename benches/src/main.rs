@@ -1,28 +1,23 @@
 //! Measures this crate, a C loop and cudarc in turns, in one process on one driver.
 //!
 //!     events-bench measure --driver null|soft|native [--out FILE] [--rounds N] [--quick]
-//!                          [--only operations,threads,scale,loading,completions,timelines,
-//!                           sharing,spans,host,in-flight]
+//!                          [--only operations,threads,loading,completions,timelines,
+//!                           sharing,spans,host]
 //!     events-bench loops   --driver null|soft|native --calls N
-//!     events-bench report  FILE [--markdown]
-//!     events-bench plot    FILE [--driver NAME] --out FILE.svg
+//!     events-bench report  FILE [--driver NAME] [--against EARLIER]
 //!
 //! With a word in `EVENTS_BENCH_MATCHING`, `measure` times only operations whose names contain it.
 //!
-//! `measure` writes lines of JSON, `loops` runs the loops for callgrind, `report` prints tables of
-//! the measurements. The libraries of the null and the software driver are in the program's folder.
+//! `measure` writes lines of JSON, `loops` runs the loops for callgrind, `report` prints a
+//! table of the measurements, and with `--against` names what became worse than in an earlier file. The libraries of the null and the software driver are in the program's folder.
 
 mod completions;
 mod host;
-mod in_flight;
 mod loops;
-mod plot;
 mod processes;
-mod queues;
 mod report;
 mod rig;
 mod rounds;
-mod scale;
 #[cfg(target_os = "linux")]
 mod sharing;
 mod spans;
@@ -36,54 +31,54 @@ use std::process::{Command, ExitCode, exit};
 
 use cuda_events::Driver;
 use cudarc::driver::CudaContext;
+use lexopt::Arg::{self, Long, Short};
+use lexopt::{Parser, ValueExt};
 use serde_json::{Value, json};
 
 /// Set in the process that has the driver in its library search.
 const CHOSEN: &str = "EVENTS_BENCH_DRIVER";
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let (Some(verb), options) = (arguments.first(), Options(&arguments)) else { return usage() };
+    let options = match Options::parse() {
+        Ok(options) => options,
+        Err(error) => {
+            eprintln!("events-bench: {error}");
+            return usage();
+        }
+    };
+    let Some(verb) = options.words.first() else { return usage() };
     match verb.as_str() {
-        "--help" | "-h" | "help" => {
+        "help" => {
             println!("{USAGE}");
             ExitCode::SUCCESS
         }
-        "measure" | "loops" => match options.value("--driver") {
+        "measure" | "loops" => match options.driver.as_deref() {
             Some(driver @ ("null" | "soft" | "native")) => with_driver(driver, verb, &options),
             _ => usage(),
         },
-        "report" => match arguments.get(1) {
-            Some(file) => {
-                print!("{}", report::report(&rows(file), options.has("--markdown")));
-                ExitCode::SUCCESS
-            }
+        "report" => match options.words.get(1) {
+            Some(file) => match &options.against {
+                Some(earlier) => against(&rows(file), &rows(earlier)),
+                None => {
+                    print!("{}", report::report(&rows(file), options.driver.as_deref()));
+                    ExitCode::SUCCESS
+                }
+            },
             None => usage(),
-        },
-        "plot" => match (arguments.get(1), options.value("--out")) {
-            (Some(file), Some(out)) => {
-                let rows = rows(file);
-                let driver = drawn(&rows, options.value("--driver"))
-                    .unwrap_or_else(|why| fail(&format!("{file}: {why}")));
-                fs::write(out, plot::plot(&rows, driver))
-                    .unwrap_or_else(|error| fail(&format!("{out}: {error}")));
-                ExitCode::SUCCESS
-            }
-            _ => usage(),
         },
         processes::LOAD => processes::load(),
         processes::EXPORT => processes::export(),
         #[cfg(target_os = "linux")]
-        sharing::ECHO => sharing::echo(&arguments[1..]),
+        sharing::ECHO => sharing::echo(&options.words[1..]),
         processes::OPERATIONS => {
             let (rig, _exporter) = first_rig();
-            println!("{}", rounds::measure(&rig, options.number("--rounds", 1)).to_json());
+            println!("{}", rounds::measure(&rig, options.rounds.unwrap_or(1)).to_json());
             ExitCode::SUCCESS
         }
         processes::THREADS => {
             let context = rig::first_context(load());
             let peer = CudaContext::new(0).expect("cudarc finds the driver");
-            println!("{}", threads::measure(&context, &peer, options.number("--rounds", 1)));
+            println!("{}", threads::measure(&context, &peer, options.rounds.unwrap_or(1)));
             ExitCode::SUCCESS
         }
         _ => usage(),
@@ -94,8 +89,7 @@ const USAGE: &str = "\
 usage: events-bench measure --driver null|soft|native [--out FILE] [--rounds N] [--quick]
                             [--only PART,PART]
        events-bench loops   --driver null|soft|native --calls N
-       events-bench report  FILE [--markdown]
-       events-bench plot    FILE [--driver NAME] --out FILE.svg
+       events-bench report  FILE [--driver NAME] [--against EARLIER]
 
 --rounds=30 is the same as --rounds 30. The first lines of benches/src/main.rs have the details.";
 
@@ -114,25 +108,38 @@ fn load() -> Driver {
         .unwrap_or_else(|error| fail(&format!("no CUDA driver was found to measure: {error}")))
 }
 
-struct Options<'a>(&'a [String]);
+#[derive(Default)]
+struct Options {
+    /// What to do, and what it is done with.
+    words: Vec<String>,
+    driver: Option<String>,
+    out: Option<String>,
+    only: Option<String>,
+    against: Option<String>,
+    rounds: Option<usize>,
+    calls: Option<u64>,
+    quick: bool,
+}
 
-impl Options<'_> {
-    fn has(&self, name: &str) -> bool {
-        self.0.iter().any(|word| word == name)
-    }
-
-    /// The value of `--name value` or of `--name=value`.
-    fn value(&self, name: &str) -> Option<&str> {
-        self.0.iter().enumerate().find_map(|(at, word)| match word.strip_prefix(name)? {
-            "" => self.0.get(at + 1).map(String::as_str),
-            rest => rest.strip_prefix('='),
-        })
-    }
-
-    fn number(&self, name: &str, default: usize) -> usize {
-        self.value(name).map_or(default, |text| {
-            text.parse().unwrap_or_else(|_| fail(&format!("{name} needs a number, not {text}")))
-        })
+impl Options {
+    fn parse() -> Result<Self, lexopt::Error> {
+        let mut options = Self::default();
+        let mut arguments = Parser::from_env();
+        while let Some(argument) = arguments.next()? {
+            match argument {
+                Long("help") | Short('h') => options.words = vec![String::from("help")],
+                Long("driver") => options.driver = Some(arguments.value()?.string()?),
+                Long("out") => options.out = Some(arguments.value()?.string()?),
+                Long("only") => options.only = Some(arguments.value()?.string()?),
+                Long("against") => options.against = Some(arguments.value()?.string()?),
+                Long("rounds") => options.rounds = Some(arguments.value()?.parse()?),
+                Long("calls") => options.calls = Some(arguments.value()?.parse()?),
+                Long("quick") => options.quick = true,
+                Arg::Value(word) => options.words.push(word.string()?),
+                other => return Err(other.unexpected()),
+            }
+        }
+        Ok(options)
     }
 }
 
@@ -161,19 +168,20 @@ fn rows(file: &str) -> Vec<Value> {
     rows
 }
 
-/// The driver whose figures are drawn: the wanted one, otherwise the GPU's or the first that was
-/// timed.
-fn drawn<'a>(rows: &'a [Value], wanted: Option<&'a str>) -> Result<&'a str, String> {
-    let timed = |driver: &&str| report::Run::new(rows, driver).of_kind("time").next().is_some();
-    let mut drivers = report::drivers(rows).into_iter().filter(timed);
-    match wanted {
-        Some(wanted) => drivers
-            .find(|driver| *driver == wanted)
-            .ok_or(format!("no operation was timed on driver {wanted:?}")),
-        None => {
-            drivers.next().ok_or("no operation was timed, so there is nothing to draw".to_owned())
-        }
+/// Names what became worse, and fails if something did or nothing could be compared.
+fn against(now: &[Value], earlier: &[Value]) -> ExitCode {
+    let mut total = 0;
+    let mut all = Vec::new();
+    for driver in report::drivers(now) {
+        let (compared, worse) = report::compare(now, earlier, driver);
+        total += compared;
+        all.extend(worse);
     }
+    for line in &all {
+        println!("worse: {line}");
+    }
+    println!("{total} figures compared, {} worse", all.len());
+    if total > 0 && all.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// Runs with this driver as the one that the system's search finds: cudarc has no other way to be
@@ -230,28 +238,18 @@ fn first_rig() -> (rig::Rig, processes::Exporter) {
 
 fn count(options: &Options) -> ExitCode {
     let (rig, _exporter) = first_rig();
-    loops::count(&rig, options.number("--calls", 1000) as u64);
+    loops::count(&rig, options.calls.unwrap_or(1000));
     ExitCode::SUCCESS
 }
 
-const PARTS: [&str; 10] = [
-    "operations",
-    "threads",
-    "scale",
-    "loading",
-    "completions",
-    "timelines",
-    "sharing",
-    "spans",
-    "host",
-    "in-flight",
-];
+const PARTS: [&str; 8] =
+    ["operations", "threads", "loading", "completions", "timelines", "sharing", "spans", "host"];
 
 fn measure(name: &str, options: &Options) -> ExitCode {
-    let quick = options.has("--quick");
-    let rounds = options.number("--rounds", if quick { 30 } else { 300 });
+    let quick = options.quick;
+    let rounds = options.rounds.unwrap_or(if quick { 30 } else { 300 });
     let only: Vec<&str> =
-        options.value("--only").map_or(PARTS.to_vec(), |only| only.split(',').collect());
+        options.only.as_ref().map_or(PARTS.to_vec(), |only| only.split(',').collect());
     if let Some(unknown) = only.iter().find(|part| !PARTS.contains(part)) {
         fail(&format!("there is no part {unknown:?}; --only needs some of {}", PARTS.join(",")));
     }
@@ -265,7 +263,7 @@ fn measure(name: &str, options: &Options) -> ExitCode {
     }
     let context = rig::first_context(driver);
     // Not before there is something to measure.
-    let mut out = options.value("--out").map(|file| {
+    let mut out = options.out.as_ref().map(|file| {
         BufWriter::new(
             File::create(file)
                 .unwrap_or_else(|error| fail(&format!("{file} cannot be written: {error}"))),
@@ -304,10 +302,6 @@ fn measure(name: &str, options: &Options) -> ExitCode {
             &mut report,
         );
     }
-    if wanted("scale") {
-        let (live, repetitions) = if quick { (100_000, 2) } else { (1_000_000, 5) };
-        scale::measure(&context, name == "null", live, repetitions, &mut report);
-    }
     if wanted("loading") {
         processes::measure_loading(if quick { 5 } else { 31 }, &mut report);
     }
@@ -329,9 +323,6 @@ fn measure(name: &str, options: &Options) -> ExitCode {
     }
     if name != "null" && wanted("host") {
         host::measure(&context, if quick { 50 } else { 1000 }, &mut report);
-    }
-    if name != "null" && wanted("in-flight") {
-        in_flight::measure(&context, if quick { 100 } else { 1000 }, &mut report);
     }
     ExitCode::SUCCESS
 }

@@ -2,27 +2,26 @@
 //! cudarc's own.
 
 use core::ffi::c_void;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use cuda_events::ext::EventPool;
-use cuda_events::sys::{CUcontext, CUresult, Function, Symbols};
+use cuda_events::sys::{CUcontext, CUresult, Symbols};
 use cuda_events::{
     Context, Device, Driver, Event, EventFlags, IpcEventDescriptor, Stream, StreamOptions,
     StreamRef,
 };
 use cuda_events_trace::Tracer;
+use cuda_timelines::{Point, Timeline};
 use cudarc::driver::sys::CUevent_flags;
 use cudarc::driver::{CudaContext, CudaEvent, CudaStream};
 
-use crate::queues::{Array, QueuePool, Segments};
-
 /// The function pointers for C, in the order of `struct calls` in loops.c.
 #[repr(C)]
-pub struct Calls([*mut c_void; 12]);
+pub struct Calls([*mut c_void; 13]);
 
 impl Calls {
     fn new(symbols: &Symbols) -> Self {
-        use Function::*;
+        use cuda_events::sys::functions::*;
         let elapsed = match symbols.cuEventElapsedTime_v2 {
             Some(_) => cuEventElapsedTime_v2,
             None => cuEventElapsedTime,
@@ -40,6 +39,7 @@ impl Calls {
             cuIpcGetEventHandle,
             cuIpcOpenEventHandle,
             cuCtxGetCurrent,
+            cuStreamWriteValue64_v2,
         ];
         Self(functions.map(|function| symbols.address(function)))
     }
@@ -88,25 +88,11 @@ impl Peer {
     }
 }
 
-/// Our pool of events, and the same over other queues.
-#[derive(Clone)]
-pub struct Pools {
-    pub ours: EventPool,
-    pub array: QueuePool<Array>,
-    pub segments: QueuePool<Segments>,
-}
-
-impl Pools {
-    /// With an event in each.
-    pub fn new(context: &Context) -> Self {
-        let ours = EventPool::new(context, EventFlags::empty()).expect("a pool");
-        let pools =
-            Self { ours, array: QueuePool::new(context), segments: QueuePool::new(context) };
-        pools.ours.reserve(1).expect("an event for the pool");
-        drop(pools.array.take().expect("an event for the pool"));
-        drop(pools.segments.take().expect("an event for the pool"));
-        pools
-    }
+/// A pool with an event in it.
+pub fn pool(context: &Context) -> EventPool {
+    let pool = EventPool::new(context, EventFlags::empty()).expect("a pool");
+    pool.reserve(1).expect("an event for the pool");
+    pool
 }
 
 pub struct Rig {
@@ -121,7 +107,7 @@ pub struct Rig {
     pub end: Event,
     pub shared: Event,
     pub legacy: StreamRef,
-    pub pools: Pools,
+    pub pool: EventPool,
     /// What another process exports.
     pub imported: IpcEventDescriptor,
     pub context: Context,
@@ -130,6 +116,8 @@ pub struct Rig {
     pub peer: Peer,
     /// Of the loops with spans. Each makes one and leaks it, so that its end is not counted.
     pub tracer: Mutex<Option<&'static Tracer>>,
+    /// Of the loops with signals and points.
+    pub timeline: OnceLock<(Timeline, Point)>,
     _calls: Box<Calls>,
 }
 
@@ -192,9 +180,10 @@ impl Rig {
             start,
             end,
             shared,
-            pools: Pools::new(context),
+            pool: pool(context),
             imported,
             tracer: Mutex::default(),
+            timeline: OnceLock::new(),
             _calls: calls,
         }
     }

@@ -13,19 +13,17 @@ use serde_json::{Value, json};
 
 use crate::loops::{Operation, Timed, operations};
 use crate::processes::numbers;
-use crate::rig::{Pools, Rig, leaked_context};
+use crate::rig::{Rig, leaked_context, pool};
 use crate::rounds::spread;
 
 /// How many threads, and the operations.
 const THREADS: [usize; 5] = [1, 2, 4, 8, 16];
-const MEASURED: [&str; 7] = [
+const MEASURED: [&str; 5] = [
     "record",
     "query, done",
     "create + drop",
     "create + drop, context leaked",
     "pool take + return",
-    "pool take + return, crossbeam ArrayQueue",
-    "pool take + return, crossbeam SegQueue",
 ];
 /// For how long all threads make the same calls.
 const WINDOW: Duration = Duration::from_micros(500);
@@ -83,7 +81,7 @@ struct Sum {
 pub fn measure(context: &Context, peer: &Arc<CudaContext>, rounds: usize) -> Value {
     // One of each for all threads.
     let leaked = leaked_context(context);
-    let pools = Pools::new(context);
+    let pool = pool(context);
     let operations = measured();
     let cores = cores();
     let mut rows = Vec::new();
@@ -107,7 +105,7 @@ pub fn measure(context: &Context, peer: &Arc<CudaContext>, rounds: usize) -> Val
         std::thread::scope(|scope| {
             for &core in &cores[..threads] {
                 let (meeting, samples, operations) = (&meeting, &samples, &operations);
-                let (leaked, pools) = (&leaked, &pools);
+                let (leaked, pool) = (&leaked, &pool);
                 scope.spawn(move || {
                     stay_on(core);
                     let mut rig = Rig::new(
@@ -116,7 +114,7 @@ pub fn measure(context: &Context, peer: &Arc<CudaContext>, rounds: usize) -> Val
                         peer,
                         IpcEventDescriptor::from_raw([0; 64], false),
                     );
-                    rig.pools = pools.clone();
+                    rig.pool = pool.clone();
                     let batches: Vec<Vec<u64>> = operations
                         .iter()
                         .map(|each| {

@@ -333,7 +333,7 @@ fn wait(base: Instant, point: Point) -> Option<u64> {
     let started = Instant::now();
     loop {
         std::thread::park_timeout(Duration::from_secs(1));
-        assert!(started.elapsed() < Duration::from_secs(20), "a point was not told of for 20 s");
+        assert!(started.elapsed() < Duration::from_secs(20), "no point was reported for 20 s");
         let woken = signal.woken.load(Ordering::Acquire);
         if woken != 0 {
             return Some(woken);

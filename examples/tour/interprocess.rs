@@ -24,7 +24,7 @@ use crate::gpu::{Latch, finish, run_on_host};
 use crate::memory::{DeviceBuffer, HostBuffer};
 use crate::options::Choice;
 use crate::report::{Failure, Table};
-use crate::timeline::Spans;
+use crate::trace::Spans;
 use process::{Child, to_hex};
 
 /// How long the parent holds its stream after the child has queued its work.
@@ -73,8 +73,8 @@ pub(crate) fn show(
     event.record(&stream)?;
 
     let descriptor = event.ipc_descriptor()?.to_bytes();
-    child.tell(&to_hex(&descriptor))?;
-    let careless = child.hear("queued")?;
+    child.send(&to_hex(&descriptor))?;
+    let careless = child.receive("queued")?;
     let heard = Instant::now();
     writeln!(
         out,
@@ -88,12 +88,12 @@ pub(crate) fn show(
     )?;
 
     std::thread::sleep(HOLD);
-    child.tell("query")?;
-    let state = child.hear("state")?;
+    child.send("query")?;
+    let state = child.receive("state")?;
     writeln!(out, "   A stream that waits for the event is {state}.")?;
     let held = heard.elapsed();
     latch.release();
-    let answer = child.hear("read")?;
+    let answer = child.receive("read")?;
     let after = heard.elapsed() - held;
     finish(&event)?;
     written.map_err(|error| {

@@ -17,8 +17,8 @@ mod opened;
 mod options;
 mod order;
 mod report;
-mod timeline;
 mod timing;
+mod trace;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -29,10 +29,10 @@ use cuda_events::{Context, Device, Driver};
 use crate::opened::Opened;
 use crate::options::{HELP, Options};
 use crate::report::{Failure, Table};
-use crate::timeline::{Spans, Timeline};
+use crate::trace::{Spans, Trace};
 
 fn main() -> ExitCode {
-    let done = Options::parse(std::env::args_os().skip(1)).and_then(|options| match options {
+    let done = Options::parse(lexopt::Parser::from_env()).and_then(|options| match options {
         None => Ok(write!(io::stdout(), "{HELP}")?),
         Some(options) => match &options.child {
             None => tour(&options),
@@ -49,10 +49,10 @@ fn tour(options: &Options) -> Result<(), Failure> {
     let mut out = io::stdout();
     let mut table = Table::new();
 
-    let timeline = options.trace.as_deref().map(Timeline::new).transpose()?;
+    let trace = options.trace.as_deref().map(Trace::new).transpose()?;
     let mut opened = Opened::new(options.driver.as_ref())?;
-    if let Some(timeline) = &timeline {
-        opened.driver = timeline.observe(opened.driver)?;
+    if let Some(trace) = &trace {
+        opened.driver = trace.observe(opened.driver)?;
     }
     if options.calls {
         opened.driver = opened.driver.observe(|call| eprintln!("{call}"))?;
@@ -93,15 +93,15 @@ fn tour(options: &Options) -> Result<(), Failure> {
     // The raw memory calls of this tour work in the current context. The crate's own calls need
     // none.
     let _current = context.make_current()?;
-    let spans = Spans::new(&context, timeline.is_some())?;
+    let spans = Spans::new(&context, trace.is_some())?;
     timing::show(&mut out, &mut table, &context, &spans, options.bytes)?;
     order::show(&mut out, &mut table, &context, &spans)?;
     interprocess::show(&mut out, &mut table, &context, &spans, &opened.choice)?;
 
     writeln!(out, "\n5. Results: {name}")?;
     write!(out, "{table}")?;
-    if let Some(timeline) = timeline {
-        timeline.write(&mut out, &spans)?;
+    if let Some(trace) = trace {
+        trace.write(&mut out, &spans)?;
     }
     Ok(())
 }

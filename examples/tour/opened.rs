@@ -31,7 +31,11 @@ impl Opened {
             },
             Some(Choice::Soft) => return Ok(Self::soft(None)),
             Some(Choice::Native) => (Driver::load()?, Choice::Native),
-            Some(Choice::Path(path)) => (Driver::load_from(path)?, Choice::Path(path.clone())),
+            Some(Choice::Path(path)) => {
+                // SAFETY: whoever starts this program names a driver.
+                let driver = unsafe { Driver::load_from(path) }?;
+                (driver, Choice::Path(path.clone()))
+            }
         };
         Ok(Self { driver, choice, no_native: None, _soft: None })
     }

@@ -3,6 +3,9 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use lexopt::Arg::{Long, Short};
+use lexopt::Parser;
+
 use super::report::Failure;
 
 pub(crate) const HELP: &str = "\
@@ -20,7 +23,7 @@ usage: tour [--mib N] [--driver native|soft|/absolute/path] [--device N] [--call
   --device N      the device's number, 0 by default
   --calls         print every driver call of this process on standard error, with its arguments,
                   its result and its time
-  --trace FILE    write a timeline of the tour as a page for a browser: the work of each stream,
+  --trace FILE    write a trace of the tour as a page for a browser: the work of each stream,
                   the driver calls of this process, and an arrow for each wait
   --help          print this text
 
@@ -60,14 +63,12 @@ pub(crate) struct Options {
     pub(crate) child: Option<PathBuf>,
 }
 
-/// The argument with which the tour starts itself; the help does not list it.
-pub(crate) const CHILD: &str = "--as-child";
+/// The option with which the tour starts itself; the help does not list it.
+pub(crate) const CHILD: &str = "as-child";
 
 impl Options {
     /// Returns the options, or `None` for `--help`.
-    pub(crate) fn parse(
-        mut arguments: impl Iterator<Item = OsString>,
-    ) -> Result<Option<Self>, Failure> {
+    pub(crate) fn parse(mut arguments: Parser) -> Result<Option<Self>, Failure> {
         let mut options = Self {
             bytes: 256 << 20,
             driver: None,
@@ -76,61 +77,49 @@ impl Options {
             trace: None,
             child: None,
         };
-        while let Some(argument) = arguments.next() {
-            let text = argument.to_string_lossy().into_owned();
-            // `--mib 16` and `--mib=16`.
-            let (name, attached) = match argument.to_str().and_then(|text| text.split_once('=')) {
-                Some((name, value)) if name.starts_with("--") => {
-                    (name.to_owned(), Some(OsString::from(value)))
-                }
-                _ => (text.clone(), None),
-            };
-            if attached.is_some() && matches!(&*name, "--help" | "--calls") {
-                return Err(Failure::Usage(format!("{name} takes no value; see --help")));
-            }
-            let mut value = || {
-                let missing = || Failure::Usage(format!("{name} needs a value; see --help"));
-                let value = attached.clone().or_else(|| arguments.next());
-                value.filter(|value| !value.is_empty()).ok_or_else(missing)
-            };
-            match &*name {
-                "--help" | "-h" => return Ok(None),
-                "--calls" => options.calls = true,
-                "--trace" => options.trace = Some(value()?.into()),
-                CHILD => options.child = Some(value()?.into()),
-                "--mib" => {
-                    let value = value()?;
+        let usage = |error: lexopt::Error| Failure::Usage(format!("{error}; see --help"));
+        while let Some(argument) = arguments.next().map_err(usage)? {
+            match argument {
+                Long("help") | Short('h') => return Ok(None),
+                Long("calls") => options.calls = true,
+                Long("trace") => options.trace = Some(value(&mut arguments, "--trace")?.into()),
+                Long(CHILD) => options.child = Some(value(&mut arguments, CHILD)?.into()),
+                Long("mib") => {
+                    let value = value(&mut arguments, "--mib")?;
                     let bytes = number::<usize>(&value)
                         .filter(|mib| *mib > 0)
                         .and_then(|mib| mib.checked_mul(1 << 20));
                     options.bytes =
                         bytes.ok_or_else(|| bad("--mib", &value, "a number of MiB, 1 or more"))?;
                 }
-                "--device" => {
-                    let value = value()?;
+                Long("device") => {
+                    let value = value(&mut arguments, "--device")?;
                     options.device = number(&value)
                         .ok_or_else(|| bad("--device", &value, "a device's number"))?;
                 }
-                "--driver" => {
-                    let value = value()?;
+                Long("driver") => {
+                    let value = value(&mut arguments, "--driver")?;
                     options.driver = Some(match value.to_str() {
                         Some("native") => Choice::Native,
                         Some("soft") => Choice::Soft,
                         _ if PathBuf::from(&value).is_absolute() => Choice::Path(value.into()),
                         _ => {
-                            return Err(bad(
-                                "--driver",
-                                &value,
-                                "native, soft or an absolute path",
-                            ));
+                            let takes = "native, soft or an absolute path";
+                            return Err(bad("--driver", &value, takes));
                         }
                     });
                 }
-                _ => return Err(Failure::Usage(format!("{text:?} is not an option; see --help"))),
+                other => return Err(usage(other.unexpected())),
             }
         }
         Ok(Some(options))
     }
+}
+
+/// The value of an option, which is not empty.
+fn value(arguments: &mut Parser, option: &str) -> Result<OsString, Failure> {
+    let missing = || Failure::Usage(format!("{option} needs a value; see --help"));
+    arguments.value().ok().filter(|value| !value.is_empty()).ok_or_else(missing)
 }
 
 fn number<T: std::str::FromStr>(value: &OsStr) -> Option<T> {

@@ -11,7 +11,7 @@ use cuda_events::{Context, Event, EventFlags, Stream, StreamOptions};
 use crate::gpu::{Latch, finish};
 use crate::memory::{DeviceBuffer, HostBuffer};
 use crate::report::{Failure, Table};
-use crate::timeline::Spans;
+use crate::trace::Spans;
 
 const BYTES: usize = 1 << 20;
 const OLD: u32 = 0x1111_1111;

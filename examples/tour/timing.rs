@@ -8,7 +8,7 @@ use cuda_events::{Context, Error, Event, EventFlags, Stream, StreamOptions};
 use crate::gpu::finish;
 use crate::memory::{DeviceBuffer, HostBuffer};
 use crate::report::{Failure, Table};
-use crate::timeline::Spans;
+use crate::trace::Spans;
 
 const REPETITIONS: usize = 11;
 const VALUE: u32 = 0xC0DE_DA7A;

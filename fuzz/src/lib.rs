@@ -1,9 +1,7 @@
 //! What the targets have in common. Tests of the workspace take some of these files, too.
 
 pub mod bytes;
-pub mod model;
 pub mod safe;
-pub mod sequences;
 
 /// CRC-32 (ISO-HDLC), bit by bit.
 pub fn crc32(bytes: &[u8]) -> u32 {

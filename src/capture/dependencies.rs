@@ -25,11 +25,8 @@ use crate::sys::calls::*;
 /// use cuda_events::capture::{Capture, CaptureMode, DependencyUpdate};
 /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let stream = Stream::new(&context, StreamOptions::new())?;
 /// let event = Arc::new(Event::new(&context, EventFlags::empty())?);

@@ -64,11 +64,8 @@ impl StreamRef {
     /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
     /// use cuda_events::capture::{Capture, CaptureMode};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let stream = Stream::new(&context, StreamOptions::new())?;
     /// let input = Stream::new(&context, StreamOptions::new())?;
@@ -194,11 +191,8 @@ impl StreamRef {
 ///     }
 /// }
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let stream = Stream::new(&context, StreamOptions::new())?;
 /// let mut at = 0;
@@ -227,7 +221,7 @@ impl<'a> OwnCapture<'a> {
     ///
     /// # Errors
     ///
-    /// Those of [`capture_info`](StreamRef::capture_info).
+    /// The errors of [`capture_info`](StreamRef::capture_info).
     pub fn of(stream: &'a StreamRef) -> Result<Option<Self>> {
         if !under_way() {
             return Ok(None);
@@ -244,7 +238,7 @@ impl<'a> OwnCapture<'a> {
     ///
     /// # Errors
     ///
-    /// Those of `add`.
+    /// The errors of `add`.
     pub fn keep(
         &self,
         value: Arc<dyn GraphValue>,

@@ -36,11 +36,8 @@ use crate::stream::StreamRef;
 /// use cuda_events::sys::CUstreamCaptureMode;
 /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let stream = Stream::new(&context, StreamOptions::new())?;
 /// let pool = EventPool::new(&context, EventFlags::empty())?;
@@ -78,7 +75,7 @@ impl ForeignCapture {
     ///
     /// # Errors
     ///
-    /// Those of [`capture_info`](StreamRef::capture_info).
+    /// The errors of [`capture_info`](StreamRef::capture_info).
     pub fn of(stream: &StreamRef) -> Result<Option<Self>> {
         let Some(id) = stream.active_capture()? else { return Ok(None) };
         let retained = registry::find(stream.driver(), id).unwrap_or_else(|| {

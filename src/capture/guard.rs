@@ -6,9 +6,9 @@ use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
-use super::mode::CaptureMode;
 use super::registry;
 use crate::driver::call::{Entry, entry};
+use crate::driver::capture_mode::CaptureMode;
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
@@ -42,11 +42,8 @@ use crate::sys::calls::*;
 /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
 /// use cuda_events::capture::{Capture, CaptureMode};
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let stream = Stream::new(&context, StreamOptions::new())?;
 /// let start = Arc::new(Event::new(&context, EventFlags::TIMING)?);
@@ -156,11 +153,8 @@ impl<'a> Capture<'a> {
     /// use cuda_events::graph::Graph;
     /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let stream = Stream::new(&context, StreamOptions::new())?;
     /// let before = Event::new(&context, EventFlags::TIMING)?;
@@ -187,7 +181,7 @@ impl<'a> Capture<'a> {
     ///
     /// # Safety
     ///
-    /// That of [`begin`](Self::begin).
+    /// The caller has the duties of [`begin`](Self::begin).
     #[doc(alias = "cuStreamBeginCaptureToGraph")]
     pub unsafe fn begin_to_graph(
         stream: &'a StreamRef,

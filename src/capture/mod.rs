@@ -11,11 +11,8 @@
 //! use cuda_events::capture::{Capture, CaptureMode, CaptureStatus};
 //! use cuda_events::{Context, Device, Stream, StreamOptions};
 //!
-//! # let _ = || {
-//! let driver = cuda_events::Driver::load()?;
-//! # Ok::<_, cuda_events::Error>(driver) };
-//! # let soft = cuda_soft_driver::SoftDriver::new();
-//! # let driver = soft.driver();
+//! # use cuda_soft_driver::examples::Driver;
+//! let driver = Driver::load()?;
 //! let context = Context::primary(Device::new(driver, 0)?)?;
 //! let stream = Stream::new(&context, StreamOptions::new())?;
 //! // SAFETY: no other thread has this stream.
@@ -31,13 +28,12 @@ mod dependencies;
 pub(crate) mod external;
 pub(crate) mod foreign;
 mod guard;
-mod mode;
 mod registry;
 
+pub use crate::driver::capture_mode::{CaptureMode, ThreadCaptureMode};
 pub use crate::event::RecordFlags;
 pub use crate::stream::WaitFlags;
 pub use crate::stream::capture_info::{CaptureInfo, CaptureStatus};
 pub use dependencies::{CaptureDependency, DependencyUpdate};
 pub use guard::Capture;
 pub(crate) use guard::under_way;
-pub use mode::{CaptureMode, ThreadCaptureMode};

@@ -68,7 +68,7 @@ impl Driver {
         if flag::unusual() { self.check_closely(other, function) } else { Ok(()) }
     }
 
-    /// The same without another object.
+    /// Checks as [`check`](Self::check) does, without another object.
     #[inline(always)]
     pub(crate) fn check_alone(self, function: Function) -> Result<()> {
         self.check(self, function)
@@ -152,11 +152,31 @@ impl Answer {
     }
 }
 
-/// An entry point by its name and its pointer, for a call whose name is needed before it is made.
+/// An entry point by its name and its pointer, from
+/// [`Driver::entry_point`](crate::Driver::entry_point). [`call!`](crate::foundation::call) makes
+/// calls of it.
 #[derive(Clone, Copy)]
-pub(crate) struct Entry<F> {
+pub struct Entry<F> {
     pub(crate) function: Function,
     pub(crate) pointer: F,
+}
+
+impl<F: Copy> Entry<F> {
+    /// Returns the function, which errors name.
+    pub fn function(self) -> Function {
+        self.function
+    }
+
+    /// Returns the pointer, for a call without the checks of [`call!`](crate::foundation::call).
+    pub fn pointer(self) -> F {
+        self.pointer
+    }
+}
+
+impl<F> core::fmt::Debug for Entry<F> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_tuple("Entry").field(&self.function).finish()
+    }
 }
 
 impl<F: Copy> Entry<F> {

@@ -1,32 +1,43 @@
 //! The loaded driver, its observers and the flag of unusual processes.
 
 pub(crate) mod call;
+#[cfg(feature = "safe")]
+pub(crate) mod capture_mode;
+#[cfg(feature = "safe")]
+pub(crate) mod deferring;
 pub(crate) mod flag;
 pub(crate) mod fork;
+#[cfg(feature = "safe")]
 mod init;
 mod libraries;
+#[cfg(feature = "observe")]
 pub mod observer;
-pub(crate) mod observing;
+#[cfg(feature = "observe")]
+mod observing;
+#[cfg(feature = "safe")]
 pub(crate) mod panics;
+#[cfg(feature = "safe")]
 pub(crate) mod process;
+#[cfg(feature = "observe")]
 #[allow(unsafe_code)]
-pub(crate) mod trampolines;
+mod trampolines;
 
 use core::ffi::{CStr, c_void};
 use core::fmt;
 use std::path::{Path, PathBuf};
+#[cfg(feature = "observe")]
 use std::sync::Arc;
 
 use crate::clock::HostClock;
+use crate::driver::call::Entry;
+#[cfg(feature = "observe")]
 use crate::driver::observing::Call;
-#[cfg(doc)]
-use crate::error::Error;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::growing_list::List;
+use crate::loader::resolve;
 use crate::loader::{self, Candidates, LoadError, LoadOptions, Loaded};
 use crate::sync::{AtomicBool, global};
-use crate::sys::Symbols;
-use crate::sys::Version;
+use crate::sys::{EntryPointType, Function, Symbols, Version};
 
 #[cfg(doc)]
 use crate::sys::calls::*;
@@ -38,7 +49,7 @@ use crate::sys::calls::*;
 /// does not initialise the driver: a process may load, fork, and use the devices in the child.
 ///
 /// One library can have several `Driver`s: one with the per-thread default stream, for example, and
-/// one with an [observer](Self::observe).
+/// one with an observer (feature `observe`).
 ///
 /// | the driver | comes from |
 /// | --- | --- |
@@ -77,6 +88,10 @@ struct Instance {
     /// The process that loaded it. A forked child has another id.
     process: u32,
 }
+
+/// Nothing of it changes in steps that a panic could interrupt. The closures are called by this
+/// crate alone, which expects panics of them.
+impl core::panic::RefUnwindSafe for Instance {}
 
 impl Instance {
     fn new(loaded: Loaded) -> Self {
@@ -129,14 +144,13 @@ impl Driver {
     /// Loads the driver from one library. `path` is an absolute path, or a file name without a
     /// folder, for which the system searches.
     ///
-    /// Name only a library that you trust: its initialisation code runs, and its functions are
-    /// called as those of the driver. Driver calls and rules for threads are those of
-    /// [`load`](Self::load).
+    /// Driver calls and rules for threads are those of [`load`](Self::load).
     ///
     /// ```
     /// use cuda_events::Driver;
     ///
-    /// if let Err(error) = Driver::load_from("/opt/driver/libcuda.so.1") {
+    /// // SAFETY: this folder has NVIDIA's driver, or nothing.
+    /// if let Err(error) = unsafe { Driver::load_from("/opt/driver/libcuda.so.1") } {
     ///     println!("{error}");
     /// }
     /// ```
@@ -146,8 +160,15 @@ impl Driver {
     /// As [`load`](Self::load), and
     /// [`LoadFailure::RelativePath`](crate::loader::LoadFailure::RelativePath) for a relative path
     /// with a folder.
-    pub fn load_from(path: impl AsRef<Path>) -> Result<Self> {
-        Self::load_with(&LoadOptions::new().path(path.as_ref()))
+    ///
+    /// # Safety
+    ///
+    /// The library is a CUDA driver, or may be opened and closed in this process and exports nothing
+    /// under the driver's names: see [`LoadOptions::path`].
+    #[allow(unsafe_code)]
+    pub unsafe fn load_from(path: impl AsRef<Path>) -> Result<Self> {
+        // SAFETY: as the caller says.
+        Self::load_with(&unsafe { LoadOptions::new().path(path.as_ref()) })
     }
 
     /// Loads the driver with options; [`load`](Self::load) and [`load_from`](Self::load_from) are
@@ -230,11 +251,8 @@ impl Driver {
     /// It makes no driver call.
     ///
     /// ```
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let observed = driver.observe(|_call| {})?;
     /// assert!(observed != driver && observed.is_same_library(driver));
     /// # Ok::<(), cuda_events::Error>(())
@@ -251,6 +269,72 @@ impl Driver {
         self.0.loaded.per_thread_default_stream
     }
 
+    /// Looks up a function of the driver by its name and the version of its ABI, whether this
+    /// crate's table has it or not.
+    ///
+    /// `name` is the name without a suffix that [`cuGetProcAddress`] takes: `cuMemAlloc`, and not
+    /// `cuMemAlloc_v2`. `version` is the CUDA version that introduced the ABI to be called, which
+    /// NVIDIA's typedefs end in: `PFN_cuMemAlloc_v3020` is that of 3.2. If this driver was loaded
+    /// with the [per-thread default stream](LoadOptions::per_thread_default_stream), a function
+    /// that has a per-thread twin is that twin, and is found at the twin's version only: 7.0 for
+    /// `PFN_cuStreamQuery_v7000_ptsz`.
+    ///
+    /// [`call!`](crate::foundation::call) makes calls of the result, with this crate's checks and
+    /// errors. Observers see no calls of functions that the table lacks, or has at another version.
+    ///
+    /// Driver call: [`cuGetProcAddress`], unless the table has the function. Keep the result: each
+    /// other name is remembered for the rest of the process.
+    ///
+    /// ```
+    /// use cuda_events::foundation::call;
+    /// use cuda_events::sys::{CUresult, CUdevice};
+    /// use cuda_events::{Device, Version};
+    ///
+    /// type GetName = unsafe extern "C" fn(*mut u8, i32, CUdevice) -> CUresult;
+    ///
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
+    /// // SAFETY: this is NVIDIA's `PFN_cuDeviceGetName_v2000`.
+    /// let get_name =
+    ///     unsafe { driver.entry_point::<GetName>(c"cuDeviceGetName", Version::new(2, 0)) }?;
+    /// let (device, mut name) = (Device::new(driver, 0)?, [0; 64]);
+    /// // SAFETY: a place for 64 bytes.
+    /// unsafe { call!(driver, (get_name)(name.as_mut_ptr(), 64, device.as_raw())) }?;
+    /// assert_ne!(name[0], 0);
+    /// # Ok::<(), cuda_events::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unsupported`] if the driver has no such function at that version, or has no
+    /// [`cuGetProcAddress`] (before CUDA 11.3) and the table lacks the function at that version.
+    ///
+    /// # Safety
+    ///
+    /// `T` is the type of `PFN_<name>_v<version>` in NVIDIA's `cudaTypedefs.h`, for exactly this
+    /// name and version (with a twin, that ends in `_ptsz` or `_ptds`). The declaration of the plain
+    /// name in `cuda.h` may have another ABI, and a version between two that have a typedef names
+    /// the older one.
+    #[allow(unsafe_code)]
+    pub unsafe fn entry_point<T: EntryPointType>(
+        self,
+        name: &'static CStr,
+        version: Version,
+    ) -> Result<Entry<T::Pointer>> {
+        let per_thread = self.is_per_thread_default_stream();
+        let function = Function::of(name, version, per_thread);
+        let mut address = self.symbols().address(function);
+        if address.is_null() {
+            address = resolve::find_by_name(self.symbols(), name, version, per_thread);
+        }
+        // SAFETY: NULL, or the driver's function of this name and version, whose type the caller
+        // vouches for, and drivers are never unloaded.
+        match unsafe { T::at(address) } {
+            Some(pointer) => Ok(Entry { function, pointer }),
+            None => Err(Error::Unsupported { function, since: version, driver: self.version() }),
+        }
+    }
+
     /// Returns the raw table of entry points.
     ///
     /// The module [`sys`](crate::sys) has an example.
@@ -261,6 +345,9 @@ impl Driver {
 }
 
 /// # Observers
+///
+/// With the feature `observe`.
+#[cfg(feature = "observe")]
 impl Driver {
     /// Returns another `Driver` of the same library, with an observer: a function that is called
     /// after each driver call.
@@ -279,11 +366,8 @@ impl Driver {
     /// ```
     /// use std::sync::atomic::{AtomicUsize, Ordering};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// static CALLS: AtomicUsize = AtomicUsize::new(0);
     ///
     /// let observed = driver.observe(|call| {
@@ -317,11 +401,8 @@ impl Driver {
     /// use cuda_events::Device;
     /// use std::sync::mpsc::channel;
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let (sender, receiver) = channel();
     /// let observed = driver.observe(move |call| drop(sender.send(call.function)))?;
     /// Device::count(observed)?;
@@ -418,17 +499,15 @@ impl Driver {
     ///     fn serve(&self) {}
     /// }
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let clock: &'static Fast = Box::leak(Box::new(Fast(Instant::now())));
     /// let driver = driver.with_clock(clock);
     /// assert!(driver.clock().is_some());
     /// assert_eq!(Device::new(driver, 0)?.driver(), driver);
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
+    #[cfg(feature = "safe")]
     pub fn with_clock(self, clock: &'static dyn HostClock) -> Self {
         self.with(Some(clock), self.0.host_reads)
     }
@@ -437,6 +516,7 @@ impl Driver {
     /// then use the machine's clock.
     ///
     /// It makes no driver call. [`with_clock`](Self::with_clock) has an example.
+    #[cfg(feature = "safe")]
     pub fn clock(self) -> Option<&'static dyn HostClock> {
         self.0.clock
     }
@@ -446,6 +526,7 @@ impl Driver {
     /// [`host_reads`](Self::host_reads).
     ///
     /// It makes no driver call. Each call makes a new table of about 1 kB that is never freed.
+    #[cfg(feature = "safe")]
     pub fn with_host_reads(self, saw: &'static HostReads) -> Self {
         self.with(self.0.clock, Some(saw))
     }
@@ -463,11 +544,8 @@ impl Driver {
     ///
     /// static SEEN: Mutex<Vec<(usize, u64)>> = Mutex::new(Vec::new());
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// assert!(driver.host_reads().is_none());
     /// let driver = driver.with_host_reads(&|address, value| {
     ///     SEEN.lock().unwrap_or_else(|error| error.into_inner()).push((address, value));
@@ -477,7 +555,9 @@ impl Driver {
     ///     saw(0x1000, 7);
     /// }
     /// assert_eq!(SEEN.lock().unwrap_or_else(|error| error.into_inner())[..], [(0x1000, 7)]);
+    /// # Ok::<(), cuda_events::Error>(())
     /// ```
+    #[cfg(feature = "safe")]
     #[inline]
     pub fn host_reads(self) -> Option<&'static HostReads> {
         self.0.host_reads
@@ -487,14 +567,16 @@ impl Driver {
         Self(Box::leak(Box::new(instance)))
     }
 
-    /// The same library with another table.
-    pub(crate) fn with_symbols(self, symbols: Symbols) -> Self {
+    /// A driver of the same library with another table.
+    #[cfg(feature = "observe")]
+    fn with_symbols(self, symbols: Symbols) -> Self {
         let loaded = Loaded { symbols, ..self.0.loaded.clone() };
         let Instance { clock, host_reads, .. } = *self.0;
         Self::leak(Instance { clock, host_reads, ..Instance::new(loaded) })
     }
 
     /// The same table with another clock and another function for the host's reads.
+    #[cfg(feature = "safe")]
     pub(crate) fn with(
         self,
         clock: Option<&'static dyn HostClock>,

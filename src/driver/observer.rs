@@ -1,4 +1,4 @@
-//! Observing every driver call, for traces, profiles and checkers.
+//! Observing every driver call, for traces, profiles and checkers; with the feature `observe`.
 //!
 //! [`Driver::observe`](crate::Driver::observe) returns a second driver, and has the rules for an
 //! observer. Objects that are made with that driver are observed; all others cost no more than
@@ -12,11 +12,8 @@
 //! use cuda_events::observer::Call;
 //! use cuda_events::sys::Function;
 //!
-//! # let _ = || {
-//! let driver = cuda_events::Driver::load()?;
-//! # Ok::<_, cuda_events::Error>(driver) };
-//! # let soft = cuda_soft_driver::SoftDriver::new();
-//! # let driver = soft.driver();
+//! # use cuda_soft_driver::examples::Driver;
+//! let driver = Driver::load()?;
 //! let (sender, receiver) = channel();
 //! let observed = driver.observe(move |call: &Call| drop(sender.send(call.function)))?;
 //! Device::new(observed, 0)?.name()?;

@@ -1,18 +1,16 @@
-//! The observers of driver calls, and code that defers them.
+//! The observers of driver calls.
 
 use core::cell::{Cell, RefCell};
 use core::fmt;
-use core::marker::PhantomData;
 use core::mem::{self, ManuallyDrop};
-use core::ops::{Deref, DerefMut};
-use std::sync::{Arc, RwLock, TryLockError};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 use std::time::{Duration, Instant};
 
 use crate::driver::Driver;
+use crate::driver::deferring::{DEFERRAL, Deferral};
 use crate::driver::panics;
 use crate::driver::trampolines::{self, Returned, SLOTS, TARGETS, Target};
 use crate::error::{Error, Result};
-use crate::sync::{read, write};
 use crate::sys::{CUresult, Function};
 
 #[cfg(doc)]
@@ -23,11 +21,8 @@ use crate::sys::calls::*;
 /// ```
 /// use cuda_events::sys::CUresult;
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// // Prints only slow calls and failed calls.
 /// let observed = driver.observe(|call| {
 ///     if call.result != CUresult::CUDA_SUCCESS || call.elapsed.as_millis() > 10 {
@@ -91,24 +86,24 @@ struct Place {
 static PLACES: [RwLock<Place>; SLOTS] =
     [const { RwLock::new(Place { observer: None, made: None }) }; SLOTS];
 
+/// Locks for reading. A panic of another thread is no error: what is locked is never half changed.
+fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Locks for writing, as [`read`] does.
+fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
+    lock.write().unwrap_or_else(PoisonError::into_inner)
+}
+
 thread_local! {
     // They have no destructors, because destructors of other thread-locals make calls too.
 
     /// Whether this thread is in an observer.
     static OBSERVING: Cell<bool> = const { Cell::new(false) };
-    static DEFERRAL: Cell<Deferral> = const { Cell::new(Deferral::Off) };
     /// The calls whose observers run later. It is empty unless `DEFERRAL` is `Filled`.
     static DEFERRED: RefCell<ManuallyDrop<Vec<Deferred>>> = const {
         RefCell::new(ManuallyDrop::new(Vec::new())) };
-}
-
-/// Whether this thread calls observers later.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Deferral {
-    Off,
-    Empty,
-    /// There are deferred calls.
-    Filled,
 }
 
 /// A call that has returned, and whose observer runs later.
@@ -122,95 +117,10 @@ struct Deferred {
     elapsed: Duration,
 }
 
-/// A guard, from [`deferring_observers`]. Its drop calls the deferred observers.
-pub struct Deferring<G> {
-    guard: G,
-    // Dropped after the guard.
-    _observers: DeferringObservers,
-}
-
-/// Defers the observers of this thread's driver calls until the guard is dropped.
-///
-/// An [observer](Driver::observe) may call your crate. If your crate makes a driver call while it
-/// holds a lock, such an observer can wait for the lock forever. To avoid this, wrap the lock
-/// guard. The observers then run after the lock is released, on the same thread and in the order of
-/// the calls. Without observers the wrapper costs a few loads and stores of a thread-local.
-///
-/// ```
-/// use std::sync::atomic::{AtomicU32, Ordering};
-/// use std::sync::{Arc, Mutex};
-///
-/// use cuda_events::Device;
-/// use cuda_events::foundation::deferring_observers;
-///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
-/// let (count, seen) = (Arc::new(Mutex::new(0)), Arc::new(AtomicU32::new(0)));
-/// let (theirs, sum) = (Arc::clone(&count), Arc::clone(&seen));
-/// let driver = driver.observe(move |_call| {
-///     // It takes the same lock.
-///     sum.fetch_add(*theirs.lock().unwrap(), Ordering::Relaxed);
-/// })?;
-/// let mut locked = deferring_observers(count.lock().unwrap());
-/// **locked = Device::count(driver)?;
-/// drop(locked); // the observer is called here
-/// assert!(seen.load(Ordering::Relaxed) >= 1);
-/// # Ok::<(), cuda_events::Error>(())
-/// ```
-#[inline(always)]
-pub fn deferring_observers<G>(guard: G) -> Deferring<G> {
-    Deferring { guard, _observers: DeferringObservers::begin() }
-}
-
-impl<G> Deref for Deferring<G> {
-    type Target = G;
-
-    #[inline(always)]
-    fn deref(&self) -> &G {
-        &self.guard
-    }
-}
-
-impl<G> DerefMut for Deferring<G> {
-    #[inline(always)]
-    fn deref_mut(&mut self) -> &mut G {
-        &mut self.guard
-    }
-}
-
-/// Defers observers from its making until its drop.
-struct DeferringObservers {
-    /// Inside another one, which calls the observers.
-    nested: bool,
-    _not_send: PhantomData<*mut ()>,
-}
-
-impl DeferringObservers {
-    #[inline(always)]
-    fn begin() -> Self {
-        let nested = DEFERRAL.get() != Deferral::Off;
-        if !nested {
-            DEFERRAL.set(Deferral::Empty);
-        }
-        Self { nested, _not_send: PhantomData }
-    }
-}
-
-impl Drop for DeferringObservers {
-    #[inline(always)]
-    fn drop(&mut self) {
-        if !self.nested && DEFERRAL.replace(Deferral::Off) == Deferral::Filled {
-            call_deferred();
-        }
-    }
-}
-
+/// Calls the observers of what was deferred.
 #[cold]
 #[inline(never)]
-fn call_deferred() {
+pub(super) fn call_deferred() {
     let deferred = DEFERRED.with_borrow_mut(|deferred| mem::take(&mut **deferred));
     for call in deferred {
         let Deferred { observer, function, ref arguments, result, created, started, elapsed } =
@@ -301,11 +211,16 @@ impl Driver {
     }
 }
 
+static_assertions::assert_impl_all!(
+    Call<'static>: std::panic::UnwindSafe, std::panic::RefUnwindSafe
+);
+
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc::channel;
 
     use super::*;
+    use crate::driver::deferring::deferring_observers;
 
     /// The observers run when the outermost guard is dropped, in the order of the calls, and after
     /// what it guards.

@@ -96,7 +96,7 @@ mod system {
     }
 
     fn namespace(kind: &str) -> Option<u32> {
-        // Its number has 32 bits.
+        // A namespace's number has 32 bits.
         fs::metadata(format!("/proc/self/ns/{kind}")).ok()?.ino().try_into().ok()
     }
 

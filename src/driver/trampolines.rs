@@ -68,7 +68,7 @@ macro_rules! observable {
 
                 /// # Safety
                 ///
-                /// That of the entry point with this index, whose type must be this one.
+                /// The duties of the entry point with this index, whose type must be this one.
                 #[inline(never)]
                 #[allow(clippy::too_many_arguments, reason = "they are the entry point's")]
                 unsafe fn observe<$($type: Copy + 'static),*>(
@@ -188,9 +188,10 @@ macro_rules! trampolines {
             match function {
                 $($(Function::$function => {
                     type Pointer = <$typedef as EntryPointType>::Pointer;
-                    const INDEX: usize = Function::$function as usize;
+                    const INDEX: usize = Function::$function.place();
                     Pointer::trampoline::<INDEX>(slot)
                 })*)*
+                _ => null_mut(),
             }
         }
 
@@ -200,6 +201,7 @@ macro_rules! trampolines {
             match function {
                 $($(Function::$function
                     => <<$typedef as EntryPointType>::Pointer as Observable>::has_place(),)*)*
+                _ => false,
             }
         }
     };

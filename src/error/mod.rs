@@ -35,11 +35,8 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 /// ```
 /// use cuda_events::{Context, Device, Error, Event, EventFlags};
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let start = Event::new(&context, EventFlags::TIMING)?;
 /// let end = Event::new(&context, EventFlags::TIMING)?;
@@ -47,8 +44,8 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 /// let error = start.elapsed_ms(&end).unwrap_err();
 /// assert!(matches!(error, Error::NotRecorded { .. }));
 /// println!("{error}");
-/// // cuEventElapsedTime_v2 failed with CUDA_ERROR_INVALID_HANDLE (400): one of the two events
-/// // was never recorded; record both first
+/// // cuEventElapsedTime_v2 failed with CUDA_ERROR_INVALID_HANDLE (400): probably one of the two
+/// // events was never recorded; record both first (a destroyed event has the same code)
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 #[derive(Clone, PartialEq, Eq)]
@@ -207,7 +204,7 @@ pub enum Error {
         /// The driver's code; `None` if no call was made.
         code: Option<CUresult>,
     },
-    /// There is no room for another [observer](crate::Driver::observe) of this driver. A process
+    /// There is no room for another observer (`Driver::observe`) of this driver. A process
     /// has room for sixteen observers.
     TooManyObservers,
     /// A pool cannot hold events with [`INTERPROCESS`](crate::EventFlags::INTERPROCESS). No call
@@ -234,11 +231,8 @@ impl Error {
     /// ```
     /// use cuda_events::{Context, Device, Event, EventFlags};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let event = Event::new(&context, EventFlags::empty())?;
     /// if let Err(error) = event.elapsed_ms(&event) {
@@ -309,11 +303,8 @@ impl Error {
     /// ```
     /// use cuda_events::{Context, Device, Event, EventFlags};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let event = Event::new(&context, EventFlags::empty())?;
     /// if let Err(error) = event.synchronize() {
@@ -380,11 +371,8 @@ impl Function {
     /// ```
     /// use cuda_events::sys::Function;
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let mut count = 0;
     /// // SAFETY: the driver writes only the number.
     /// let code = unsafe { (driver.symbols().cuDeviceGetCount)(&mut count) };
@@ -393,6 +381,7 @@ impl Function {
     ///     error.to_string(),
     ///     "cuDeviceGetCount failed with CUDA_ERROR_NOT_INITIALIZED (3)"
     /// );
+    /// # Ok::<(), cuda_events::Error>(())
     /// ```
     ///
     /// # Errors

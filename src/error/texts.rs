@@ -48,6 +48,7 @@ impl fmt::Display for Error {
             }
             Self::TimingDisabled { function, code } => {
                 function_and_code(f, *function, *code)?;
+                probably(f, *code)?;
                 f.write_str(
                     "one of the two events takes no time stamps; create both with \
                      EventFlags::TIMING, which interprocess events cannot have",
@@ -62,7 +63,12 @@ impl fmt::Display for Error {
             }
             Self::NotRecorded { function, code } => {
                 function_and_code(f, *function, *code)?;
-                f.write_str("one of the two events was never recorded; record both first")
+                probably(f, *code)?;
+                f.write_str("one of the two events was never recorded; record both first")?;
+                if code.is_some() {
+                    f.write_str(" (a destroyed event has the same code)")?;
+                }
+                Ok(())
             }
             Self::NotReady { function, code } => write!(
                 f,
@@ -147,6 +153,14 @@ fn unsupported(
     since: Version,
     driver: Version,
 ) -> fmt::Result {
+    if !function.is_in_table() {
+        // Whether CUDA has such a function is not known.
+        write!(f, "the driver, which supports CUDA {driver}, has no {function} of CUDA {since}")?;
+        return match driver < Version::new(11, 3) {
+            true => f.write_str(", or does not tell: it needs CUDA 11.3 for that"),
+            false => f.write_str("; name and version are those of a typedef PFN_* of NVIDIA's"),
+        };
+    }
     if driver < since {
         write!(
             f,
@@ -199,6 +213,13 @@ fn semaphore_of_other_device(
              UUID is Device::uuid, and look at CUDA_VISIBLE_DEVICES"
         ),
     }
+}
+
+/// The driver's code has several causes, and this one is left when those that can be excluded are:
+/// by flags that other code may have asserted. Without a code this crate refused the call, and
+/// knows why.
+fn probably(f: &mut fmt::Formatter<'_>, code: Option<CUresult>) -> fmt::Result {
+    if code.is_some() { f.write_str("probably ") } else { Ok(()) }
 }
 
 fn not_a_semaphore(

@@ -70,11 +70,8 @@ impl EventRef {
     /// use cuda_events::ext::EventPool;
     /// use cuda_events::{Context, Device, EventFlags};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let pool = EventPool::new(&context, EventFlags::empty())?;
     /// let event = pool.take()?;

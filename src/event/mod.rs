@@ -53,11 +53,8 @@ use crate::sys::calls::*;
 /// ```
 /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let stream = Stream::new(&context, StreamOptions::new())?;
 /// let start = Event::new(&context, EventFlags::TIMING)?;
@@ -102,11 +99,8 @@ impl AsRef<EventRef> for Arc<Event> {
 /// ```
 /// use cuda_events::{Context, Device, Event, EventFlags, EventRef};
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// // Stands for the event of another library.
 /// let theirs = Event::new(&context, EventFlags::empty())?;
@@ -177,11 +171,8 @@ impl Event {
     /// ```
     /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let stream = Stream::new(&context, StreamOptions::new())?;
     /// let event = stream.record_event(EventFlags::empty())?;
@@ -216,11 +207,8 @@ impl Event {
     /// ```
     /// use cuda_events::{Context, Device, Event, EventFlags};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// // Another binding takes the handle, and gives it back.
     /// let raw = Event::new(&context, EventFlags::TIMING)?.into_raw();

@@ -45,11 +45,8 @@ impl EventRef {
     /// ```
     /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let one = Stream::new(&context, StreamOptions::new())?;
     /// let two = Stream::new(&context, StreamOptions::new())?;
@@ -89,11 +86,8 @@ impl EventRef {
     /// use cuda_events::capture::{Capture, CaptureMode, RecordFlags, WaitFlags};
     /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let stream = Stream::new(&context, StreamOptions::new())?;
     ///

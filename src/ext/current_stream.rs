@@ -51,11 +51,8 @@ struct Entered {
 /// use cuda_events::ext::{StreamScope, current_stream};
 /// use std::sync::Arc;
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let stream = Arc::new(Stream::new(&context, StreamOptions::new())?);
 /// {
@@ -127,11 +124,8 @@ impl Drop for StreamScope {
 ///     // ... work ...
 ///     stream.record_event(EventFlags::empty())?.synchronize()
 /// }
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// library_function(&context)?;
 /// # Ok::<(), cuda_events::Error>(())
@@ -160,11 +154,8 @@ pub fn current_stream(context: &Context) -> CurrentStream {
 /// use cuda_events::ext::{StreamScope, current_stream};
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let stream = Arc::new(Stream::new(&context, StreamOptions::new())?);
 ///

@@ -10,7 +10,7 @@ use core::sync::atomic::AtomicUsize;
 use crate::capture::under_way as capture_under_way;
 use crate::driver::fork::forked;
 use crate::handle_traits::impl_handle_traits;
-use crate::sync::{Arc, AtomicPtr, Mutex, MutexGuard, Ordering, few, lock};
+use crate::sync::{Arc, AtomicPtr, Mutex, MutexGuard, Ordering, lock, shipped_or_checked};
 use crate::sys::Function;
 use crate::{Context, Error, Event, EventFlags, EventRef, Result, StreamRef};
 
@@ -18,9 +18,9 @@ use crate::{Context, Error, Event, EventFlags, EventRef, Result, StreamRef};
 use crate::sys::calls::*;
 
 /// The number of shelves of a pool. Threads spread over them, so they seldom share one.
-const SHELVES: usize = few(16, 1);
+const SHELVES: usize = shipped_or_checked(16, 1);
 /// The number of free events on a shelf: one cache line of slots.
-const SLOTS: usize = few(8, 1);
+const SLOTS: usize = shipped_or_checked(8, 1);
 
 /// A pool of events that share one context and one set of flags.
 ///
@@ -35,11 +35,8 @@ const SLOTS: usize = few(8, 1);
 /// use cuda_events::ext::EventPool;
 /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let stream = Stream::new(&context, StreamOptions::new())?;
 ///
@@ -165,11 +162,8 @@ impl EventPool {
     /// use cuda_events::ext::EventPool;
     /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let stream = Stream::new(&context, StreamOptions::new())?;
     /// let pool = EventPool::new(&context, EventFlags::empty())?;
@@ -182,7 +176,7 @@ impl EventPool {
     ///
     /// # Errors
     ///
-    /// Those of [`Event::new`], if it creates an event; [`Error::ForkedChild`].
+    /// The errors of [`Event::new`], if it creates an event; [`Error::ForkedChild`].
     pub fn take(&self) -> Result<PooledEvent> {
         let store = &self.0.0;
         // A free one would be taken without a driver call, and so without this.
@@ -202,7 +196,7 @@ impl EventPool {
     ///
     /// # Errors
     ///
-    /// Those of [`take`](Self::take) and [`EventRef::record`]. If the record fails, the event is
+    /// The errors of [`take`](Self::take) and [`EventRef::record`]. If the record fails, the event is
     /// destroyed.
     pub fn record_event(&self, stream: &StreamRef) -> Result<PooledEvent> {
         let event = self.take()?;
@@ -217,7 +211,7 @@ impl EventPool {
     ///
     /// # Errors
     ///
-    /// Those of [`Event::new`]. Events that were created before the error stay in the pool.
+    /// The errors of [`Event::new`]. Events that were created before the error stay in the pool.
     pub fn reserve(&self, count: usize) -> Result<()> {
         for _ in 0..count {
             put(self.create()?);
@@ -386,11 +380,8 @@ fn own_shelf() -> usize {
 /// use cuda_events::ext::EventPool;
 /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let one = Stream::new(&context, StreamOptions::new())?;
 /// let two = Stream::new(&context, StreamOptions::new())?;

@@ -27,11 +27,8 @@ use crate::{Event, IpcEventDescriptor, Result};
 /// use cuda_events::ext::IpcLease;
 /// use cuda_events::{Context, Device, Event, EventFlags};
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 ///
 /// let event = Arc::new(Event::new(&context, EventFlags::INTERPROCESS)?);
@@ -69,7 +66,7 @@ impl IpcLease {
     ///
     /// # Errors
     ///
-    /// Those of [`ipc_descriptor`](crate::EventRef::ipc_descriptor).
+    /// The errors of [`ipc_descriptor`](crate::EventRef::ipc_descriptor).
     pub fn new(event: Arc<Event>) -> Result<Self> {
         let descriptor = event.ipc_descriptor()?;
         Ok(Self { event, descriptor })

@@ -38,11 +38,8 @@ use crate::sys::calls::*;
 /// use cuda_events::ext::LazyEvent;
 /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let stream = Stream::new(&context, StreamOptions::new())?;
 /// let lazy = LazyEvent::new(EventFlags::empty())?;
@@ -66,11 +63,8 @@ use crate::sys::calls::*;
 /// let event = LazyEvent::new(EventFlags::empty())?; // no driver is loaded yet
 /// assert_eq!(event.state(), LazyState::NotCreated);
 /// assert!(event.query()?.is_done());
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let stream = Stream::new(&context, StreamOptions::new())?;
 ///
@@ -96,11 +90,8 @@ pub struct LazyEvent {
 /// use cuda_events::ext::{LazyEvent, LazyState};
 /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let stream = Stream::new(&context, StreamOptions::new())?;
 ///
@@ -181,7 +172,7 @@ impl LazyEvent {
     ///
     /// # Errors
     ///
-    /// Those of [`Event::new`].
+    /// The errors of [`Event::new`].
     pub fn create(&self, context: &Context) -> Result<&Arc<Event>> {
         if let Some(event) = self.event() {
             return Ok(event);
@@ -222,11 +213,8 @@ impl LazyEvent {
     /// use cuda_events::ext::LazyEvent;
     /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let stream = Stream::new(&context, StreamOptions::new())?;
     /// let ready = LazyEvent::new(EventFlags::empty())?;
@@ -244,7 +232,7 @@ impl LazyEvent {
     ///
     /// # Errors
     ///
-    /// Those of [`record`](Self::record) and [`StreamRef::record_external`].
+    /// The errors of [`record`](Self::record) and [`StreamRef::record_external`].
     #[doc(alias = "external")]
     pub fn record_external(&self, stream: &StreamRef) -> Result<()> {
         self.record_by(stream, |event| stream.record_external(event))
@@ -278,11 +266,8 @@ impl LazyEvent {
     /// use cuda_events::ext::LazyEvent;
     /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let stream = Stream::new(&context, StreamOptions::new())?;
     /// let started = LazyEvent::new(EventFlags::TIMING)?;
@@ -296,7 +281,7 @@ impl LazyEvent {
     ///
     /// # Errors
     ///
-    /// Those of [`record`](Self::record).
+    /// The errors of [`record`](Self::record).
     #[doc(alias = "recordOnce")]
     pub fn record_once(&self, stream: &StreamRef) -> Result<bool> {
         if self.state() == LazyState::Recorded {
@@ -312,7 +297,7 @@ impl LazyEvent {
     ///
     /// # Errors
     ///
-    /// Those of [`StreamRef::wait_event`].
+    /// The errors of [`StreamRef::wait_event`].
     #[doc(alias = "cuStreamWaitEvent")]
     pub fn wait(&self, stream: &StreamRef) -> Result<()> {
         self.event().map_or(Ok(()), |event| stream.wait_event(event))
@@ -327,11 +312,8 @@ impl LazyEvent {
     /// use cuda_events::ext::LazyEvent;
     /// use cuda_events::{Context, Device, Error, EventFlags, Stream, StreamOptions};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let stream = Stream::new(&context, StreamOptions::new())?;
     /// let event = LazyEvent::new(EventFlags::empty())?;
@@ -368,7 +350,7 @@ impl LazyEvent {
     ///
     /// # Errors
     ///
-    /// Those of [`Event::new`] and [`StreamRef::wait_external`].
+    /// The errors of [`Event::new`] and [`StreamRef::wait_external`].
     #[doc(alias = "external")]
     pub fn wait_external(&self, stream: &StreamRef) -> Result<()> {
         if self.event().is_none() && stream.capture_status()? == CaptureStatus::None {
@@ -384,7 +366,7 @@ impl LazyEvent {
     ///
     /// # Errors
     ///
-    /// Those of [`EventRef::query`](crate::EventRef::query).
+    /// The errors of [`EventRef::query`](crate::EventRef::query).
     #[doc(alias = "cuEventQuery")]
     pub fn query(&self) -> Result<Progress> {
         self.event().map_or(Ok(Progress::Done), |event| event.query())
@@ -397,7 +379,7 @@ impl LazyEvent {
     ///
     /// # Errors
     ///
-    /// Those of [`EventRef::synchronize`](crate::EventRef::synchronize).
+    /// The errors of [`EventRef::synchronize`](crate::EventRef::synchronize).
     #[doc(alias = "cuEventSynchronize")]
     pub fn synchronize(&self) -> Result<()> {
         self.event().map_or(Ok(()), |event| event.synchronize())
@@ -410,7 +392,7 @@ impl LazyEvent {
     ///
     /// # Errors
     ///
-    /// Those of [`query`](Self::query).
+    /// The errors of [`query`](Self::query).
     pub fn synchronize_timeout(&self, timeout: Duration) -> Result<Progress> {
         self.event().map_or(Ok(Progress::Done), |event| event.synchronize_timeout(timeout))
     }
@@ -425,11 +407,8 @@ impl LazyEvent {
     /// use cuda_events::ext::LazyEvent;
     /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let stream = Stream::new(&context, StreamOptions::new())?;
     /// let start = LazyEvent::new(EventFlags::TIMING)?;
@@ -445,7 +424,7 @@ impl LazyEvent {
     ///
     /// # Errors
     ///
-    /// Those of [`EventRef::elapsed_ms`](crate::EventRef::elapsed_ms), checked in this order:
+    /// The errors of [`EventRef::elapsed_ms`](crate::EventRef::elapsed_ms), checked in this order:
     /// timing, recorded, ready. If either event has no driver object, the error is
     /// [`Error::TimingDisabled`] or [`Error::NotRecorded`], without a code.
     #[doc(alias = "cuEventElapsedTime")]

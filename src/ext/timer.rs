@@ -17,11 +17,8 @@ use crate::sys::calls::*;
 /// use cuda_events::ext::Timer;
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let stream = Stream::new(&context, StreamOptions::new())?;
 ///
@@ -54,7 +51,7 @@ impl<'a> Timer<'a> {
     ///
     /// # Errors
     ///
-    /// Those of [`Event::new`] and [`StreamRef::record_external`].
+    /// The errors of [`Event::new`] and [`StreamRef::record_external`].
     pub fn start(stream: &'a StreamRef) -> Result<Self> {
         // Both before the first record, so that creating the second is not timed.
         let event = || Event::new(stream.context(), EventFlags::TIMING).map(Arc::new);
@@ -69,7 +66,7 @@ impl<'a> Timer<'a> {
     ///
     /// # Errors
     ///
-    /// Those of [`StreamRef::record_external`].
+    /// The errors of [`StreamRef::record_external`].
     pub fn stop(self) -> Result<Timing> {
         self.stream.record_external(&self.timing.end)?;
         Ok(self.timing)
@@ -82,11 +79,8 @@ impl<'a> Timer<'a> {
 /// use cuda_events::ext::Timer;
 /// use cuda_events::{Context, Device, Error, Stream, StreamOptions};
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let stream = Stream::new(&context, StreamOptions::new())?;
 /// let other = Stream::new(&context, StreamOptions::new())?;
@@ -117,7 +111,7 @@ impl Timing {
     ///
     /// # Errors
     ///
-    /// Those of [`EventRef::query`].
+    /// The errors of [`EventRef::query`].
     #[doc(alias = "is_done")]
     pub fn query(&self) -> Result<Progress> {
         self.end.query()
@@ -129,7 +123,7 @@ impl Timing {
     ///
     /// # Errors
     ///
-    /// Those of [`EventRef::synchronize`] and [`elapsed`](Self::elapsed).
+    /// The errors of [`EventRef::synchronize`] and [`elapsed`](Self::elapsed).
     #[doc(alias = "cuEventSynchronize")]
     pub fn synchronize(&self) -> Result<Duration> {
         self.end.synchronize()?;
@@ -146,7 +140,7 @@ impl Timing {
     /// * [`Error::NotReady`](crate::Error::NotReady) until the work is done.
     /// * [`Error::NotRecorded`](crate::Error::NotRecorded) if the records were captured and their
     ///   graph was never launched.
-    /// * Those of [`EventRef::elapsed`].
+    /// * The errors of [`EventRef::elapsed`].
     pub fn elapsed(&self) -> Result<Duration> {
         self.start.elapsed(&self.end)
     }
@@ -156,7 +150,7 @@ impl Timing {
     ///
     /// # Errors
     ///
-    /// Those of [`elapsed`](Self::elapsed).
+    /// The errors of [`elapsed`](Self::elapsed).
     pub fn elapsed_ms(&self) -> Result<f32> {
         self.start.elapsed_ms(&self.end)
     }

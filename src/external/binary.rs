@@ -43,11 +43,8 @@ use crate::sys::calls::*;
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
 ///
 /// # use cuda_soft_driver::{ExternalSemaphore, SemaphoreKind};
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let stream = Stream::new(&context, StreamOptions::new())?;
 /// # let vulkan = ExternalSemaphore::new(SemaphoreKind::Binary).expect("a semaphore");
@@ -95,7 +92,7 @@ impl BinarySemaphore {
     ///
     /// # Errors
     ///
-    /// [Those of imports](crate::external#imports).
+    /// [The errors of imports](crate::external#imports).
     ///
     /// # Safety
     ///
@@ -118,7 +115,7 @@ impl BinarySemaphore {
     ///
     /// # Errors
     ///
-    /// [Those of imports](crate::external#imports).
+    /// [The errors of imports](crate::external#imports).
     ///
     /// # Safety
     ///

@@ -14,11 +14,8 @@ use crate::error::Error;
 /// use cuda_events::external::BinarySemaphore;
 /// use cuda_events::{Context, Device, Error};
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let file = std::fs::File::open("/dev/null").expect("a file");
 /// let device_uuid = context.device().uuid()?;

@@ -48,7 +48,7 @@ impl StreamRef {
     ///
     /// # Errors
     ///
-    /// Those of [`signal_external`](Self::signal_external).
+    /// The errors of [`signal_external`](Self::signal_external).
     #[doc(alias = "cuWaitExternalSemaphoresAsync")]
     #[inline]
     pub fn wait_external_semaphore(&self, semaphore: &TimelineSemaphore, value: u64) -> Result<()> {
@@ -63,7 +63,7 @@ impl StreamRef {
     ///
     /// # Errors
     ///
-    /// Those of [`signal_external`](Self::signal_external).
+    /// The errors of [`signal_external`](Self::signal_external).
     #[doc(alias = "cuSignalExternalSemaphoresAsync")]
     #[inline]
     pub fn signal_external_binary(&self, semaphore: &BinarySemaphore) -> Result<()> {
@@ -82,7 +82,7 @@ impl StreamRef {
     ///
     /// # Errors
     ///
-    /// Those of [`signal_external`](Self::signal_external).
+    /// The errors of [`signal_external`](Self::signal_external).
     #[doc(alias = "cuWaitExternalSemaphoresAsync")]
     #[inline]
     pub fn wait_external_binary(&self, semaphore: &BinarySemaphore) -> Result<()> {
@@ -102,11 +102,8 @@ impl StreamRef {
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
     ///
     /// # use cuda_soft_driver::{ExternalSemaphore, SemaphoreKind};
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let stream = Stream::new(&context, StreamOptions::new())?;
     /// # let uuid = context.device().uuid()?;
@@ -129,7 +126,7 @@ impl StreamRef {
     ///
     /// # Errors
     ///
-    /// Those of [`signal_external`](Self::signal_external). [`Error::NotASemaphore`] if `points`
+    /// The errors of [`signal_external`](Self::signal_external). [`Error::NotASemaphore`] if `points`
     /// has one [`BinarySemaphore`] twice. Nothing is signalled then. Two imports of one semaphore
     /// are not detected.
     #[doc(alias = "cuSignalExternalSemaphoresAsync")]
@@ -155,7 +152,7 @@ impl StreamRef {
     ///
     /// # Errors
     ///
-    /// Those of [`signal_externals`](Self::signal_externals). On an error the stream waits for none
+    /// The errors of [`signal_externals`](Self::signal_externals). On an error the stream waits for none
     /// of the semaphores.
     #[doc(alias = "cuWaitExternalSemaphoresAsync")]
     pub fn wait_externals(&self, points: &[SemaphorePoint<'_>]) -> Result<()> {

@@ -50,11 +50,8 @@ use crate::sys::calls::*;
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
 ///
 /// # use cuda_soft_driver::{ExternalSemaphore, SemaphoreKind};
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let stream = Stream::new(&context, StreamOptions::new())?;
 /// # let vulkan = ExternalSemaphore::new(SemaphoreKind::Timeline).expect("a semaphore");
@@ -103,7 +100,7 @@ impl TimelineSemaphore {
     ///
     /// # Errors
     ///
-    /// [Those of imports](crate::external#imports).
+    /// [The errors of imports](crate::external#imports).
     ///
     /// # Safety
     ///
@@ -127,7 +124,7 @@ impl TimelineSemaphore {
     ///
     /// # Errors
     ///
-    /// [Those of imports](crate::external#imports).
+    /// [The errors of imports](crate::external#imports).
     ///
     /// # Safety
     ///
@@ -153,7 +150,7 @@ impl TimelineSemaphore {
     ///
     /// # Errors
     ///
-    /// [Those of imports](crate::external#imports), by the LUID ([`cuDeviceGetLuid`]). The driver
+    /// [The errors of imports](crate::external#imports), by the LUID ([`cuDeviceGetLuid`]). The driver
     /// returns an error for a device without a LUID, which Direct3D cannot use either.
     ///
     /// # Safety

@@ -10,7 +10,8 @@ use super::Graph;
 use super::node::GraphNode;
 use super::retained::{Values, settle};
 use crate::context::Context;
-use crate::driver::call::{Entry, call, entry};
+use crate::driver::Driver;
+use crate::driver::call::{Answer, Entry, call, entry};
 use crate::error::{Error, Result};
 use crate::event::{Event, EventFlags};
 use crate::stream::StreamRef;
@@ -44,11 +45,8 @@ use crate::sys::calls::*;
 /// use cuda_events::graph::Graph;
 /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let stream = Stream::new(&context, StreamOptions::new())?;
 /// let one = Event::new(&context, EventFlags::empty())?;
@@ -257,7 +255,8 @@ impl GraphExec {
     /// Destroys the executable graph and returns the driver's error, if any. A launch in progress
     /// runs to its end.
     ///
-    /// One driver call: [`cuGraphExecDestroy`]. It can block only if [nothing else keeps the
+    /// One driver call, between two of [`cuThreadExchangeStreamCaptureMode`], so captures go on:
+    /// [`cuGraphExecDestroy`]. It can block only if [nothing else keeps the
     /// context](Context#dropping-the-last-share).
     ///
     /// # Errors
@@ -269,7 +268,7 @@ impl GraphExec {
         let raw = replace(&mut self.raw, null_mut());
         // SAFETY: the executable graph is owned, and as it is given up above this is the one
         // destruction.
-        unsafe { call!(self.context.driver(), cuGraphExecDestroy(raw)) }?.check()
+        unsafe { destroy(self.context.driver(), raw) }?.check()
     }
 
     /// Returns the context in which the executable graph was made.
@@ -286,13 +285,24 @@ impl GraphExec {
 
 type SetExecEvent = unsafe extern "C" fn(CUgraphExec, CUgraphNode, CUevent) -> CUresult;
 
+/// Measured: a capture that forbids queries forbids this call as well, and would be invalidated.
+///
+/// # Safety
+///
+/// The executable graph is alive, and nothing uses it during the call or afterwards.
+#[allow(unsafe_code)]
+unsafe fn destroy(driver: Driver, raw: CUgraphExec) -> Result<Answer> {
+    // SAFETY: the caller vouches for the executable graph.
+    driver.while_relaxed(|| unsafe { call!(driver, cuGraphExecDestroy(raw)) })
+}
+
 impl Drop for GraphExec {
     #[allow(unsafe_code)]
     fn drop(&mut self) {
         if !self.raw.is_null() {
             // SAFETY: the executable graph is owned and not used afterwards. An error cannot be
             // handled here.
-            let _ = unsafe { call!(self.context.driver(), cuGraphExecDestroy(self.raw)) };
+            let _ = unsafe { destroy(self.context.driver(), self.raw) };
         }
     }
 }

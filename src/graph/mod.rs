@@ -11,11 +11,8 @@
 //! use cuda_events::graph::Graph;
 //! use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
 //!
-//! # let _ = || {
-//! let driver = cuda_events::Driver::load()?;
-//! # Ok::<_, cuda_events::Error>(driver) };
-//! # let soft = cuda_soft_driver::SoftDriver::new();
-//! # let driver = soft.driver();
+//! # use cuda_soft_driver::examples::Driver;
+//! let driver = Driver::load()?;
 //! let context = Context::primary(Device::new(driver, 0)?)?;
 //! let stream = Stream::new(&context, StreamOptions::new())?;
 //! let done = Arc::new(Event::new(&context, EventFlags::empty())?);
@@ -64,11 +61,8 @@ use crate::sys::calls::*;
 /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
 /// use cuda_events::graph::Graph;
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let stream = Stream::new(&context, StreamOptions::new())?;
 /// let start = Arc::new(Event::new(&context, EventFlags::TIMING)?);
@@ -165,11 +159,8 @@ impl Graph {
     /// use cuda_events::graph::Graph;
     /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let stream = Stream::new(&context, StreamOptions::new())?;
     /// let other = Stream::new(&context, StreamOptions::new())?;
@@ -210,6 +201,8 @@ impl Graph {
     ///
     /// * [`Error::ContextMismatch`]: the graph waits for or records an interprocess event of
     ///   another context.
+    /// * `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`: a capture forbids it, as it forbids
+    ///   [queries](crate::capture::CaptureMode). The call invalidates the capture.
     /// * `CUDA_ERROR_OUT_OF_MEMORY`: the memory for the executable graph is used up.
     /// * [`Error::ForkedChild`].
     #[doc(alias = "cuGraphInstantiate")]
@@ -297,11 +290,8 @@ impl Graph {
     /// use cuda_events::graph::Graph;
     /// use cuda_events::{Context, Device};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let mut raw = std::ptr::null_mut();
     /// // SAFETY: the driver writes only the handle.

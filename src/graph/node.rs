@@ -11,11 +11,8 @@ use crate::sys::CUgraphNode;
 /// use cuda_events::graph::{Graph, GraphNode};
 /// use cuda_events::{Context, Device, Event, EventFlags};
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let event = Event::new(&context, EventFlags::empty())?;
 /// let other = Event::new(&context, EventFlags::empty())?;

@@ -21,9 +21,9 @@ pub(crate) struct Retained {
 #[derive(Clone, Default)]
 pub(super) struct Values {
     pub(super) events: Events,
-    /// By their own addresses.
+    /// Other retained objects, by their own addresses.
     others: References<usize, Other>,
-    /// By their own addresses.
+    /// Values that are prepared for launches, by their own addresses.
     pub(super) prepared: References<usize, Arc<dyn GraphValue>>,
 }
 

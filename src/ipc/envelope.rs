@@ -15,7 +15,7 @@
 /// // Magic, version, eight bytes of fields, checksum.
 /// const LENGTH: usize = 4 + 2 + 8 + 4;
 ///
-/// let mut bytes: [u8; LENGTH] = TICKET.seal(&[&7_u64.to_le_bytes()]);
+/// let mut bytes: [u8; LENGTH] = TICKET.seal(&[&7_u64.to_le_bytes()])?;
 /// let mut fields = TICKET.unseal(&bytes, LENGTH)?;
 /// assert_eq!(u64::from_le_bytes(fields.take()?), 7);
 ///
@@ -31,7 +31,7 @@ pub struct Envelope {
     pub version: u16,
 }
 
-/// The reason why [`Envelope::unseal`] refuses a message.
+/// The reason why [`Envelope::unseal`] refuses a message, or [`Envelope::seal`] makes none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Damage {
@@ -46,13 +46,21 @@ pub enum Damage {
     Magic,
     /// The message has another version.
     Version {
-        /// Its version.
+        /// The version of the message.
         found: u16,
         /// The version that is read.
         expected: u16,
     },
     /// Some bytes are damaged.
     Checksum,
+}
+
+impl Damage {
+    fn length(found: usize, expected: usize) -> Self {
+        let [found, expected] =
+            [found, expected].map(|length| u32::try_from(length).unwrap_or(u32::MAX));
+        Self::Length { found, expected }
+    }
 }
 
 impl core::fmt::Display for Damage {
@@ -76,21 +84,19 @@ impl core::fmt::Display for Damage {
 
 impl core::error::Error for Damage {}
 
-const CHECK: usize = 4;
-
 impl Envelope {
-    /// Returns the whole message of `N` bytes. The fields fill the space between the first six
-    /// bytes (magic and version) and the last four (checksum). Fields that are too long for this
-    /// space are cut, and missing bytes are zero.
-    pub fn seal<const N: usize>(self, fields: &[&[u8]]) -> [u8; N] {
-        let mut bytes = [0; N];
+    /// Returns the whole message of `N` bytes. The fields are between the first six bytes (magic and
+    /// version) and the last four (checksum).
+    ///
+    /// # Errors
+    ///
+    /// [`Damage::Length`] if the fields do not fill this space exactly.
+    pub fn seal<const N: usize>(self, fields: &[&[u8]]) -> Result<[u8; N], Damage> {
         let version = self.version.to_le_bytes();
-        let all = self.magic.iter().chain(&version).chain(fields.iter().copied().flatten());
-        bytes.iter_mut().zip(all).for_each(|(place, byte)| *place = *byte);
-        if let Some((body, check)) = bytes.split_last_chunk_mut::<CHECK>() {
-            *check = crc32fast::hash(body).to_le_bytes();
-        }
-        bytes
+        let mut bytes = [self.magic.as_slice(), &version].concat();
+        bytes.extend(fields.iter().copied().flatten());
+        bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
+        bytes.try_into().map_err(|bytes: Vec<u8>| Damage::length(bytes.len(), N))
     }
 
     /// Checks a message that must have `length` bytes, and returns its fields.
@@ -100,9 +106,7 @@ impl Envelope {
     /// [`Damage`], with the first of these that is wrong: the magic, the version, the length, the
     /// checksum.
     pub fn unseal(self, bytes: &[u8], length: usize) -> Result<Fields<'_>, Damage> {
-        let found = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        let expected = u32::try_from(length).unwrap_or(u32::MAX);
-        let mut fields = Fields { rest: bytes, short: Damage::Length { found, expected } };
+        let mut fields = Fields { rest: bytes, short: Damage::length(bytes.len(), length) };
         if fields.take()? != self.magic {
             return Err(Damage::Magic);
         }
@@ -137,5 +141,31 @@ impl Fields<'_> {
         let (field, after) = self.rest.split_first_chunk().ok_or(self.short)?;
         self.rest = after;
         Ok(*field)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KIND: Envelope = Envelope { magic: *b"KIND", version: 3 };
+
+    /// Nothing is cut and nothing is made up: a message with a checksum has all fields.
+    #[test]
+    fn fields_fill_a_message() {
+        let seal =
+            |length: usize| KIND.seal::<18>(&[&vec![7; length / 2], &vec![7; length.div_ceil(2)]]);
+        for length in 0..32 {
+            let refused = Damage::Length { found: length as u32 + 10, expected: 18 };
+            match seal(length) {
+                Ok(bytes) => {
+                    assert_eq!(length, 8);
+                    let mut fields = KIND.unseal(&bytes, 18).expect("it is whole");
+                    assert_eq!(fields.take(), Ok([7; 8]));
+                }
+                Err(damage) => assert!(length != 8 && damage == refused, "{length}: {damage:?}"),
+            }
+        }
+        assert!(KIND.seal::<9>(&[]).is_err() && KIND.seal::<10>(&[]).is_ok());
     }
 }

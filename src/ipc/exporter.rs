@@ -22,11 +22,8 @@ use crate::sys::calls::*;
 /// use cuda_events::ipc::{ExporterProcess, ExporterState};
 /// use cuda_events::{Context, Device, Event, EventFlags};
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let event = Event::new(&context, EventFlags::INTERPROCESS)?;
 /// // The importer gets this from another process.
@@ -88,11 +85,8 @@ pub enum ExporterState {
 ///     stream.wait_event(&event)?;
 ///     Ok(true)
 /// }
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// # let context = Context::primary(cuda_events::Device::new(driver, 0)?)?;
 /// # let stream = Stream::new(&context, cuda_events::StreamOptions::new())?;
 /// # let event = Event::new(&context, cuda_events::EventFlags::INTERPROCESS)?;
@@ -198,7 +192,7 @@ impl ExporterProcess {
     /// # Errors
     ///
     /// * [`Error::ExporterGone`] if the exporter has ended without completing the record.
-    /// * Those of [`EventRef::query`].
+    /// * The errors of [`EventRef::query`].
     pub fn wait_for(&self, event: &EventRef, timeout: Duration) -> Result<Progress> {
         wait(event.driver().clock(), timeout, || self.state(), || event.query())
     }

@@ -12,11 +12,8 @@
 //! use cuda_events::ipc::{ExporterProcess, ExporterState, IpcEventDescriptor};
 //! use cuda_events::{Context, Device, Event, EventFlags};
 //!
-//! # let _ = || {
-//! let driver = cuda_events::Driver::load()?;
-//! # Ok::<_, cuda_events::Error>(driver) };
-//! # let soft = cuda_soft_driver::SoftDriver::new();
-//! # let driver = soft.driver();
+//! # use cuda_soft_driver::examples::Driver;
+//! let driver = Driver::load()?;
 //! let context = Context::primary(Device::new(driver, 0)?)?;
 //! // In the exporter:
 //! let event = Event::new(&context, EventFlags::INTERPROCESS)?;
@@ -74,11 +71,8 @@ const FLAG_ORIGIN: u16 = 2;
 /// ```
 /// use cuda_events::{Context, Device, Event, EventFlags, IpcEventDescriptor};
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// // In the exporter:
 /// let event = Event::new(&context, EventFlags::INTERPROCESS)?;
@@ -121,11 +115,8 @@ impl IpcEventDescriptor {
     /// ```
     /// use cuda_events::{Context, Device, Event, EventFlags, IpcEventDescriptor};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     ///
     /// let event = Event::new(&context, EventFlags::INTERPROCESS)?;
@@ -193,7 +184,9 @@ impl IpcEventDescriptor {
             flags |= FLAG_ORIGIN;
         }
         let origin = self.origin.map_or([0; Origin::LEN], |origin| origin.to_bytes());
-        ENVELOPE.seal(&[&u16::to_le_bytes(flags), &origin, &self.handle])
+        let sealed = ENVELOPE.seal(&[&u16::to_le_bytes(flags), &origin, &self.handle]);
+        // The fields have this length. Zeros are no message of any kind.
+        sealed.unwrap_or([0; Self::LEN])
     }
 
     /// Reads the bytes of [`to_bytes`](Self::to_bytes). It makes no driver call.
@@ -487,7 +480,7 @@ mod tests {
     #[test]
     fn an_exporter_without_its_flag_is_damage() {
         let sealed = |flags: u16, origin: [u8; 52]| -> [u8; IpcEventDescriptor::LEN] {
-            ENVELOPE.seal(&[&flags.to_le_bytes(), &origin, &[7; 64]])
+            ENVELOPE.seal(&[&flags.to_le_bytes(), &origin, &[7; 64]]).unwrap()
         };
         let read = |flags, origin| IpcEventDescriptor::from_bytes(&sealed(flags, origin));
         assert_eq!(read(0, [0; 52]).map(|read| read.exporter_pid()), Ok(None));

@@ -16,11 +16,8 @@ use crate::error::Result;
 /// use cuda_events::ipc::{ExporterProcess, ExporterState};
 /// use cuda_events::{Context, Device};
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let bytes: [u8; Origin::LEN] = Origin::of(&context)?.to_bytes();
 ///
@@ -49,10 +46,11 @@ impl Origin {
     ///
     /// # Errors
     ///
-    /// Those of [`Device::uuid`](crate::Device::uuid).
+    /// The errors of [`Device::uuid`](crate::Device::uuid), and
+    /// [`Error::ForkedChild`](crate::Error::ForkedChild).
     pub fn of(context: &Context) -> Result<Self> {
-        let (device, process) = context.device_and_process()?;
-        Ok(Self { pid: std::process::id(), device, process })
+        let &(device, pid, process) = context.device_and_process()?;
+        Ok(Self { pid, device, process })
     }
 
     /// Returns the process id, in the process's own pid namespace.

@@ -33,7 +33,8 @@ pub(super) enum Origin {
 /// use cuda_events::{Driver, Error};
 /// use cuda_events::loader::LoadFailure;
 ///
-/// let Err(Error::Load(error)) = Driver::load_from("/no/such/libcuda.so.1") else {
+/// // SAFETY: there is no such file.
+/// let Err(Error::Load(error)) = (unsafe { Driver::load_from("/no/such/libcuda.so.1") }) else {
 ///     panic!("there is none")
 /// };
 /// for attempt in error.attempts() {
@@ -275,7 +276,7 @@ mod tests {
                 "Error relocating /a/x.so: f: symbol not found",
                 "x.so: Error relocating /a/x.so: f: symbol not found",
             ),
-            // Others have none.
+            // Other texts name no library.
             ("x.so", "Dynamic loading not supported", "x.so: Dynamic loading not supported"),
             ("x", "x.so: file too short", "x: x.so: file too short"),
         ] {

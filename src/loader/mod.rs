@@ -9,7 +9,8 @@
 //! use cuda_events::loader::LoadOptions;
 //! use cuda_events::{Driver, Error};
 //!
-//! let options = LoadOptions::new().path("/no/such/libcuda.so.1");
+//! // SAFETY: there is no such file.
+//! let options = unsafe { LoadOptions::new().path("/no/such/libcuda.so.1") };
 //! match Driver::load_with(&options) {
 //!     Err(Error::Load(error)) => println!("{error}"),
 //!     other => panic!("{other:?}"),
@@ -42,6 +43,10 @@ use crate::sys::calls::*;
 /// * in a process with more rights than the user who set the environment (set-user-ID and file
 ///   capabilities on Linux, elevation on Windows),
 /// * on platforms where such rights cannot be detected.
+///
+/// Whoever starts a process may set its environment, and answers for this variable as for
+/// `LD_LIBRARY_PATH`, so loading by it is safe. Code that sets it in its own process vouches for the
+/// library as the caller of [`LoadOptions::path`] does.
 pub const DRIVER_VARIABLE: &str = "CUDA_EVENTS_DRIVER";
 
 /// Options for [`Driver::load_with`](crate::Driver::load_with): the library and the default stream.
@@ -49,8 +54,7 @@ pub const DRIVER_VARIABLE: &str = "CUDA_EVENTS_DRIVER";
 /// ```
 /// use cuda_events::LoadOptions;
 ///
-/// let path = "/usr/lib/x86_64-linux-gnu/libcuda.so.1";
-/// let options = LoadOptions::new().path(path).per_thread_default_stream(true);
+/// let options = LoadOptions::new().per_thread_default_stream(true);
 /// # let _ = options;
 /// ```
 ///
@@ -78,7 +82,16 @@ impl LoadOptions {
     ///
     /// An absolute path is opened directly. For a file name without a folder, the system searches.
     /// Any other path is refused ([`LoadFailure::RelativePath`]).
-    pub fn path(mut self, path: impl Into<PathBuf>) -> Self {
+    ///
+    /// # Safety
+    ///
+    /// Loading with these options opens the library, which runs its initialisation code, and calls
+    /// the functions that it exports under the driver's names. A library without them is closed
+    /// again. So it is a CUDA driver (NVIDIA's, or one that keeps its contracts); or its code of
+    /// initialisation and of termination is sound to run here, and it exports nothing under those
+    /// names; or the file does not exist.
+    #[allow(unsafe_code)]
+    pub unsafe fn path(mut self, path: impl Into<PathBuf>) -> Self {
         self.path = Some(path.into());
         self
     }
@@ -191,14 +204,17 @@ fn acceptable(candidate: &Path, origin: Origin) -> Result<(), LoadFailure> {
 
 #[allow(unsafe_code)]
 fn open_one(candidate: &Path, per_thread: bool) -> Result<Loaded, LoadFailure> {
-    // SAFETY: the library has the name of the NVIDIA driver, or the program or the user named it as
-    // the driver. Its initialisation code runs, as in any program that is linked with it.
+    // SAFETY: the library has the name of the NVIDIA driver in a place that the system trusts, or
+    // whoever set the environment named it, or the caller of `LoadOptions::path` vouches for it.
     let library = unsafe { platform::open(candidate) }.map_err(LoadFailure::Open)?;
     let mut export = |name: &CStr| library.symbol(name);
     // SAFETY: these are what the library exports under the driver's names, and it is never unloaded
-    // once it proved to be a driver. A library that exports something else under those names is not
-    // a CUDA driver, and cannot be recognised (vendor-docs/loading.md has the argument).
-    let (symbols, version) = unsafe { resolve::resolve(&mut export, per_thread) }?;
-    library.leak();
+    // once it was called. Who names a library vouches that it exports nothing else under them.
+    let resolved = unsafe { resolve::resolve(&mut export, per_thread) };
+    // A driver that was called may have threads and handlers of its own, also one that is too old.
+    if !matches!(resolved, Err(LoadFailure::NotADriver | LoadFailure::Platform)) {
+        library.leak();
+    }
+    let (symbols, version) = resolved?;
     Ok(Loaded::new(symbols, version, per_thread, Some(candidate.to_owned())))
 }

@@ -203,7 +203,7 @@ mod unsupported {
     }
 }
 
-/// No file to name.
+/// Returns none: this platform names no file of an address.
 #[cfg(not(any(unix, windows)))]
 pub(crate) fn file_of(_address: *mut core::ffi::c_void) -> Option<std::path::PathBuf> {
     None

@@ -103,26 +103,53 @@ fn find(
         return null_mut();
     };
     let mut name = Name::new();
+    ask(lookup, name.set(entry.base, ""), number, flags)
+        .unwrap_or_else(|| export(name.set(entry.name.to_str().unwrap_or_default(), suffix)))
+}
+
+/// Looks up any function through a table that was resolved. NULL if the driver has none of this name
+/// and version, or no [`cuGetProcAddress`].
+pub(crate) fn find_by_name(
+    symbols: &Symbols,
+    name: &CStr,
+    version: Version,
+    per_thread: bool,
+) -> *mut c_void {
+    let flags = match per_thread {
+        true => CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM,
+        false => CU_GET_PROC_ADDRESS_LEGACY_STREAM,
+    };
+    let (Ok(number), flags) = (c_int::try_from(version.as_raw()), u64::from(flags)) else {
+        return null_mut();
+    };
+    let lookup = match (symbols.cuGetProcAddress_v2, symbols.cuGetProcAddress) {
+        (Some(get), _) => Lookup::WithStatus(Some(get)),
+        (None, Some(get)) => Lookup::WithoutStatus(Some(get)),
+        (None, None) => return null_mut(),
+    };
+    ask(&lookup, name, number, flags).unwrap_or(null_mut())
+}
+
+/// What [`cuGetProcAddress`] answers; `None` if the driver does not have it.
+fn ask(lookup: &Lookup, name: &CStr, version: c_int, flags: u64) -> Option<*mut c_void> {
     let mut address = null_mut();
-    match lookup {
+    let found = match lookup {
         Lookup::WithStatus(Some(get)) => {
-            let name = name.set(entry.base, "");
             let mut status = CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS;
             // SAFETY: a C string, and places for the address and the status.
             let code =
-                unsafe { get(name.as_ptr().cast(), &mut address, number, flags, &mut status) };
-            let found = code == CUresult::CUDA_SUCCESS
-                && status == CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS;
-            if found { address } else { null_mut() }
+                unsafe { get(name.as_ptr().cast(), &mut address, version, flags, &mut status) };
+            code == CUresult::CUDA_SUCCESS
+                && status == CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS
         }
         Lookup::WithoutStatus(Some(get)) => {
-            let name = name.set(entry.base, "");
             // SAFETY: a C string, and a place for the address.
-            let code = unsafe { get(name.as_ptr().cast(), &mut address, number, flags) };
-            if code == CUresult::CUDA_SUCCESS { address } else { null_mut() }
+            let code = unsafe { get(name.as_ptr().cast(), &mut address, version, flags) };
+            code == CUresult::CUDA_SUCCESS
         }
-        _ => export(name.set(entry.name.to_str().unwrap_or_default(), suffix)),
-    }
+        _ => return None,
+    };
+    Some(if found { address } else { null_mut() })
 }
 
 /// Space for a symbol's name with its terminator; the longest in the list has 47 characters.

@@ -13,11 +13,8 @@
 //! use cuda_events::attributes::SynchronizationPolicy;
 //! use cuda_events::{Context, Device, Stream, StreamOptions};
 //!
-//! # let _ = || {
-//! let driver = cuda_events::Driver::load()?;
-//! # Ok::<_, cuda_events::Error>(driver) };
-//! # let soft = cuda_soft_driver::SoftDriver::new();
-//! # let driver = soft.driver();
+//! # use cuda_soft_driver::examples::Driver;
+//! let driver = Driver::load()?;
 //! let context = Context::primary(Device::new(driver, 0)?)?;
 //! let stream = Stream::new(&context, StreamOptions::new())?;
 //! stream.set_synchronization_policy(SynchronizationPolicy::BLOCKING_SYNC)?;
@@ -47,11 +44,8 @@ use crate::sys::calls::*;
 /// use cuda_events::attributes::SynchronizationPolicy;
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let stream = Stream::new(&context, StreamOptions::new())?;
 ///
@@ -111,11 +105,8 @@ impl fmt::Debug for SynchronizationPolicy {
 /// use cuda_events::attributes::{MemorySyncDomain, MemorySyncDomainMap};
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let stream = Stream::new(&context, StreamOptions::new())?;
 ///
@@ -223,11 +214,8 @@ impl StreamRef {
     /// ```
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let stream = Stream::new(&context, StreamOptions::new())?;
     /// stream.set_priority(context.stream_priority_range()?.greatest)?;
@@ -344,11 +332,8 @@ impl StreamRef {
     /// use cuda_events::sys::CUstreamAttrID as Attribute;
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let stream = Stream::new(&context, StreamOptions::new())?;
     /// let other = Stream::new(&context, StreamOptions::new())?;
@@ -386,11 +371,8 @@ impl StreamRef {
     /// use cuda_events::attributes::SynchronizationPolicy;
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let one = Stream::new(&context, StreamOptions::new())?;
     /// let two = Stream::new(&context, StreamOptions::new())?;

@@ -20,11 +20,8 @@ use crate::sys::calls::*;
 /// use cuda_events::capture::{Capture, CaptureMode, CaptureStatus};
 /// use cuda_events::{Context, Device, Stream, StreamOptions, StreamRef};
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let stream = Stream::new(&context, StreamOptions::new())?;
 ///
@@ -70,11 +67,8 @@ impl CaptureStatus {
 /// use cuda_events::capture::{Capture, CaptureMode, CaptureStatus};
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let stream = Stream::new(&context, StreamOptions::new())?;
 /// let other = Stream::new(&context, StreamOptions::new())?;

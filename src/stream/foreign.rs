@@ -28,11 +28,8 @@ impl StreamRef {
     /// ```
     /// use cuda_events::{Context, Device, StreamRef};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// // The driver was loaded without an option for its default stream.
     /// let stream = StreamRef::default_stream(&context);
@@ -61,11 +58,8 @@ impl StreamRef {
     /// ```
     /// use cuda_events::{Context, Device, StreamRef};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     ///
     /// let own = StreamRef::per_thread_default(&context);
@@ -122,11 +116,8 @@ impl StreamRef {
     /// ```
     /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions, StreamRef};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let owned = Stream::new(&context, StreamOptions::new())?;
     /// let raw = owned.as_raw();
@@ -203,11 +194,8 @@ unsafe fn context_of(driver: Driver, raw: CUstream) -> Result<CUcontext> {
 ///
 /// use cuda_events::{Context, Device, EventFlags, ForeignStream, Stream, StreamOptions};
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// // Stands for the stream of another library.
 /// let theirs = Arc::new(Stream::new(&context, StreamOptions::new())?);

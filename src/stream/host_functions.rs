@@ -16,11 +16,8 @@
 //!
 //! use cuda_events::{Context, Device, Stream, StreamOptions};
 //!
-//! # let _ = || {
-//! let driver = cuda_events::Driver::load()?;
-//! # Ok::<_, cuda_events::Error>(driver) };
-//! # let soft = cuda_soft_driver::SoftDriver::new();
-//! # let driver = soft.driver();
+//! # use cuda_soft_driver::examples::Driver;
+//! let driver = Driver::load()?;
 //! let context = Context::primary(Device::new(driver, 0)?)?;
 //! let stream = Stream::new(&context, StreamOptions::new())?;
 //! let (sender, receiver) = channel();
@@ -97,11 +94,8 @@ fn run(number: usize, status: CUresult) {
 /// use cuda_events::host_functions::pending_host_functions;
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let stream = Stream::new(&context, StreamOptions::new())?;
 ///
@@ -147,11 +141,8 @@ impl StreamRef {
     /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
     /// use std::sync::mpsc::channel;
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let stream = Stream::new(&context, StreamOptions::new())?;
     /// let (sender, receiver) = channel();
@@ -195,11 +186,8 @@ impl StreamRef {
     /// ```
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let stream = Stream::new(&context, StreamOptions::new())?;
     /// stream.add_callback(|result| match result {
@@ -237,11 +225,8 @@ impl StreamRef {
     ///
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let stream = Stream::new(&context, StreamOptions::new())?;
     /// static CALLS: AtomicU32 = AtomicU32::new(0);

@@ -9,11 +9,8 @@
 //! use cuda_events::mem_ops::{WaitCondition, WaitValueFlags, WriteValueFlags};
 //! use cuda_events::{Context, Device, Stream, StreamOptions};
 //!
-//! # let _ = || {
-//! let driver = cuda_events::Driver::load()?;
-//! # Ok::<_, cuda_events::Error>(driver) };
-//! # let soft = cuda_soft_driver::SoftDriver::new();
-//! # let driver = soft.driver();
+//! # use cuda_soft_driver::examples::Driver;
+//! let driver = Driver::load()?;
 //! let context = Context::primary(Device::new(driver, 0)?)?;
 //! let stream = Stream::new(&context, StreamOptions::new())?;
 //! let _current = context.make_current()?;
@@ -124,11 +121,8 @@ pub enum BarrierScope {
 /// use cuda_events::sys::CUdevice_attribute;
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let _current = context.make_current()?;
 /// let mut counter = 0;
@@ -253,7 +247,7 @@ impl MemOp {
         params.writeValue = CUstreamMemOpWriteValueParams {
             operation,
             address,
-            // As for a wait.
+            // The 32-bit value is the low half, as for a wait.
             u: CUstreamMemOpWriteValueParams_u { value64 },
             flags: flags.bits(),
             alias: 0,
@@ -298,11 +292,8 @@ impl StreamRef {
     /// use cuda_events::mem_ops::{WaitCondition, WaitValueFlags, WriteValueFlags};
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let _current = context.make_current()?;
     /// let mut flag = 0;

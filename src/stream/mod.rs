@@ -63,11 +63,8 @@ use crate::sys::calls::*;
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
 /// use std::time::Duration;
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let first = Stream::new(&context, StreamOptions::new())?;
 /// let urgent = Stream::new(&context, StreamOptions::new().priority_clamped(-3))?;
@@ -104,11 +101,8 @@ impl_handle_traits!(StreamRef: Stream);
 /// ```
 /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions, StreamRef};
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// // The default stream, which every context has, and the stream of another library.
 /// let default = StreamRef::default_stream(&context);
@@ -227,11 +221,8 @@ impl Stream {
     /// ```
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// // Another binding takes the handle, and gives it back.
     /// let raw = Stream::new(&context, StreamOptions::new())?.into_raw();

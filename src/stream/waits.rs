@@ -40,11 +40,8 @@ impl StreamRef {
     /// ```
     /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let stream = Stream::new(&context, StreamOptions::new())?;
     /// let other = Stream::new(&context, StreamOptions::new())?;
@@ -74,11 +71,8 @@ impl StreamRef {
     /// ```
     /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let producer = Stream::new(&context, StreamOptions::new())?;
     /// let consumer = Stream::new(&context, StreamOptions::new())?;
@@ -135,11 +129,8 @@ impl StreamRef {
     /// ```
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let producer = Stream::new(&context, StreamOptions::new())?;
     /// let consumer = Stream::new(&context, StreamOptions::new())?;
@@ -202,11 +193,8 @@ impl StreamRef {
     /// ```
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let stream = Stream::new(&context, StreamOptions::new())?;
     /// // ... work is put into `stream` ...
@@ -237,11 +225,8 @@ impl StreamRef {
     /// ```
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let stream = Stream::new(&context, StreamOptions::new())?;
     /// // ... work is put into `stream` ...
@@ -277,11 +262,8 @@ impl StreamRef {
     ///
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let stream = Stream::new(&context, StreamOptions::new())?;
     /// // ... work is put into `stream` ...

@@ -26,9 +26,10 @@ const_assert_eq!(CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INT
 // A stream handle up to this one is a constant, not an object.
 const_assert_eq!(CU_STREAM_LEGACY, 1);
 const_assert_eq!(CU_STREAM_PER_THREAD, 2);
-// `Function` is one byte, which keeps `Error` at sixteen.
-const_assert!(ENTRY_POINTS.len() < 256);
-assert_eq_size!(Function, u8);
+// `Function` is two bytes, which keeps `Error` at sixteen, and most of them are for functions that
+// are not in the table.
+const_assert!(ENTRY_POINTS.len() < 4096);
+assert_eq_size!(Function, u16);
 // The driver writes whole resources: 144 bytes since CUDA 12.4, also in drivers older than 13.1.
 // The count of multiprocessors has always been the first field of its kind.
 #[cfg(target_pointer_width = "64")]

@@ -1754,6 +1754,48 @@ impl Default for CUdevResource {
     }
 }
 #[repr(C)]
+#[derive(Debug, Default, Copy, Clone, Hash, PartialEq, Eq)]
+pub struct CU_DEV_SM_RESOURCE_GROUP_PARAMS {
+    pub smCount: ::core::ffi::c_uint,
+    pub coscheduledSmCount: ::core::ffi::c_uint,
+    pub preferredCoscheduledSmCount: ::core::ffi::c_uint,
+    pub flags: ::core::ffi::c_uint,
+    pub localityDomainId: ::core::ffi::c_uint,
+    pub reserved: [::core::ffi::c_uint; 11usize],
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    [
+        "Size of CU_DEV_SM_RESOURCE_GROUP_PARAMS",
+    ][::core::mem::size_of::<CU_DEV_SM_RESOURCE_GROUP_PARAMS>() - 64usize];
+    [
+        "Alignment of CU_DEV_SM_RESOURCE_GROUP_PARAMS",
+    ][::core::mem::align_of::<CU_DEV_SM_RESOURCE_GROUP_PARAMS>() - 4usize];
+    [
+        "Offset of field: CU_DEV_SM_RESOURCE_GROUP_PARAMS::smCount",
+    ][::core::mem::offset_of!(CU_DEV_SM_RESOURCE_GROUP_PARAMS, smCount) - 0usize];
+    [
+        "Offset of field: CU_DEV_SM_RESOURCE_GROUP_PARAMS::coscheduledSmCount",
+    ][::core::mem::offset_of!(CU_DEV_SM_RESOURCE_GROUP_PARAMS, coscheduledSmCount)
+        - 4usize];
+    [
+        "Offset of field: CU_DEV_SM_RESOURCE_GROUP_PARAMS::preferredCoscheduledSmCount",
+    ][::core::mem::offset_of!(
+        CU_DEV_SM_RESOURCE_GROUP_PARAMS, preferredCoscheduledSmCount
+    ) - 8usize];
+    [
+        "Offset of field: CU_DEV_SM_RESOURCE_GROUP_PARAMS::flags",
+    ][::core::mem::offset_of!(CU_DEV_SM_RESOURCE_GROUP_PARAMS, flags) - 12usize];
+    [
+        "Offset of field: CU_DEV_SM_RESOURCE_GROUP_PARAMS::localityDomainId",
+    ][::core::mem::offset_of!(CU_DEV_SM_RESOURCE_GROUP_PARAMS, localityDomainId)
+        - 16usize];
+    [
+        "Offset of field: CU_DEV_SM_RESOURCE_GROUP_PARAMS::reserved",
+    ][::core::mem::offset_of!(CU_DEV_SM_RESOURCE_GROUP_PARAMS, reserved) - 20usize];
+};
+#[repr(C)]
 #[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
 pub struct CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_win32_u {
     pub handle: *mut ::core::ffi::c_void,
@@ -3001,6 +3043,16 @@ pub type PFN_cuDevSmResourceSplitByCount_v12040 = ::core::option::Option<
         min_count: ::core::ffi::c_uint,
     ) -> CUresult,
 >;
+pub type PFN_cuDevSmResourceSplit_v13010 = ::core::option::Option<
+    unsafe extern "C" fn(
+        result: *mut CUdevResource,
+        groups: ::core::ffi::c_uint,
+        input: *const CUdevResource,
+        remaining: *mut CUdevResource,
+        flags: ::core::ffi::c_uint,
+        params: *mut CU_DEV_SM_RESOURCE_GROUP_PARAMS,
+    ) -> CUresult,
+>;
 pub type PFN_cuDevResourceGenerateDesc_v12040 = ::core::option::Option<
     unsafe extern "C" fn(
         description: *mut CUdevResourceDesc,
@@ -3615,6 +3667,18 @@ pub type PFN_cuGraphCreate_v10000 = ::core::option::Option<
 pub type PFN_cuGraphDestroy_v10000 = ::core::option::Option<
     unsafe extern "C" fn(graph: CUgraph) -> CUresult,
 >;
+pub type PFN_cuGraphGetId_v13010 = ::core::option::Option<
+    unsafe extern "C" fn(graph: CUgraph, id: *mut ::core::ffi::c_uint) -> CUresult,
+>;
+pub type PFN_cuGraphNodeGetLocalId_v13010 = ::core::option::Option<
+    unsafe extern "C" fn(node: CUgraphNode, id: *mut ::core::ffi::c_uint) -> CUresult,
+>;
+pub type PFN_cuGraphNodeGetToolsId_v13010 = ::core::option::Option<
+    unsafe extern "C" fn(
+        node: CUgraphNode,
+        id: *mut ::core::ffi::c_ulonglong,
+    ) -> CUresult,
+>;
 pub type PFN_cuGraphInstantiate_v11000 = ::core::option::Option<
     unsafe extern "C" fn(
         exec: *mut CUgraphExec,
@@ -3639,6 +3703,9 @@ pub type PFN_cuGraphLaunch_v10000_ptsz = ::core::option::Option<
 >;
 pub type PFN_cuGraphExecDestroy_v10000 = ::core::option::Option<
     unsafe extern "C" fn(exec: CUgraphExec) -> CUresult,
+>;
+pub type PFN_cuGraphExecGetId_v13010 = ::core::option::Option<
+    unsafe extern "C" fn(exec: CUgraphExec, id: *mut ::core::ffi::c_uint) -> CUresult,
 >;
 pub type PFN_cuGraphAddEventRecordNode_v11010 = ::core::option::Option<
     unsafe extern "C" fn(
@@ -4582,6 +4649,8 @@ macro_rules! parameters {
     (PFN_cuGreenCtxGetDevResource_v12040 names) => { "green, resource, type" };
     (PFN_cuDevSmResourceSplitByCount_v12040) => { "CUdevResource *result, unsigned int *groups, const CUdevResource *input, CUdevResource *remaining, unsigned int flags, unsigned int min_count" };
     (PFN_cuDevSmResourceSplitByCount_v12040 names) => { "result, groups, input, remaining, flags, min_count" };
+    (PFN_cuDevSmResourceSplit_v13010) => { "CUdevResource *result, unsigned int groups, const CUdevResource *input, CUdevResource *remaining, unsigned int flags, CU_DEV_SM_RESOURCE_GROUP_PARAMS *params" };
+    (PFN_cuDevSmResourceSplit_v13010 names) => { "result, groups, input, remaining, flags, params" };
     (PFN_cuDevResourceGenerateDesc_v12040) => { "CUdevResourceDesc *description, CUdevResource *resources, unsigned int count" };
     (PFN_cuDevResourceGenerateDesc_v12040 names) => { "description, resources, count" };
     (PFN_cuCtxRecordEvent_v12050) => { "CUcontext context, CUevent event" };
@@ -4788,6 +4857,12 @@ macro_rules! parameters {
     (PFN_cuGraphCreate_v10000 names) => { "graph, flags" };
     (PFN_cuGraphDestroy_v10000) => { "CUgraph graph" };
     (PFN_cuGraphDestroy_v10000 names) => { "graph" };
+    (PFN_cuGraphGetId_v13010) => { "CUgraph graph, unsigned int *id" };
+    (PFN_cuGraphGetId_v13010 names) => { "graph, id" };
+    (PFN_cuGraphNodeGetLocalId_v13010) => { "CUgraphNode node, unsigned int *id" };
+    (PFN_cuGraphNodeGetLocalId_v13010 names) => { "node, id" };
+    (PFN_cuGraphNodeGetToolsId_v13010) => { "CUgraphNode node, unsigned long long *id" };
+    (PFN_cuGraphNodeGetToolsId_v13010 names) => { "node, id" };
     (PFN_cuGraphInstantiate_v11000) => { "CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node, unsigned char *log, size_t log_size" };
     (PFN_cuGraphInstantiate_v11000 names) => { "exec, graph, error_node, log, log_size" };
     (PFN_cuGraphInstantiateWithFlags_v11040) => { "CUgraphExec *exec, CUgraph graph, unsigned long long flags" };
@@ -4798,6 +4873,8 @@ macro_rules! parameters {
     (PFN_cuGraphLaunch_v10000_ptsz names) => { "exec, stream" };
     (PFN_cuGraphExecDestroy_v10000) => { "CUgraphExec exec" };
     (PFN_cuGraphExecDestroy_v10000 names) => { "exec" };
+    (PFN_cuGraphExecGetId_v13010) => { "CUgraphExec exec, unsigned int *id" };
+    (PFN_cuGraphExecGetId_v13010 names) => { "exec, id" };
     (PFN_cuGraphAddEventRecordNode_v11010) => { "CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count, CUevent event" };
     (PFN_cuGraphAddEventRecordNode_v11010 names) => { "node, graph, dependencies, count, event" };
     (PFN_cuGraphAddEventWaitNode_v11010) => { "CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count, CUevent event" };

@@ -9,16 +9,14 @@
 //! call through it costs only the driver's own call:
 //!
 //! ```
-//! # let _ = || {
-//! let driver = cuda_events::Driver::load()?;
-//! # Ok::<_, cuda_events::Error>(driver) };
-//! # let soft = cuda_soft_driver::SoftDriver::new();
-//! # let driver = soft.driver();
+//! # use cuda_soft_driver::examples::Driver;
+//! let driver = Driver::load()?;
 //! let symbols = driver.symbols();
 //! let mut version = 0;
 //! // SAFETY: the driver writes only the integer.
 //! let code = unsafe { (symbols.cuDriverGetVersion)(&mut version) };
 //! assert_eq!(code, cuda_events::sys::CUresult::CUDA_SUCCESS);
+//! # Ok::<(), cuda_events::Error>(())
 //! ```
 
 #[allow(
@@ -47,6 +45,7 @@ mod version;
 pub use bindings::*;
 #[cfg(doc)]
 pub(crate) use symbols::calls;
+#[cfg(feature = "observe")]
 pub(crate) use symbols::for_each_entry_point;
-pub use symbols::{ENTRY_POINTS, EntryPoint, EntryPointType, Function, Symbols};
+pub use symbols::{ENTRY_POINTS, EntryPoint, EntryPointType, Function, Symbols, functions};
 pub use version::Version;

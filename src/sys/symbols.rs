@@ -14,6 +14,8 @@ use core::ptr::null_mut;
 
 use super::bindings::*;
 use crate::Version;
+use crate::growing_list::List;
+use crate::sync::global;
 
 #[cfg(doc)]
 use calls::*;
@@ -26,13 +28,61 @@ use calls::*;
 /// // The type of the field `cuEventQuery` of `Symbols`.
 /// type EventQuery = <PFN_cuEventQuery_v2000 as EntryPointType>::Pointer;
 /// ```
-pub trait EntryPointType {
+///
+/// It is implemented for C functions of up to 16 arguments, and sealed.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not the type of a driver function",
+    note = "write `unsafe extern \"C\" fn(...) -> CUresult`, or an `Option` of it, as the typedefs \
+        `PFN_*` are"
+)]
+pub trait EntryPointType: sealed::Sealed {
     /// The function pointer without the `Option`.
     type Pointer: Copy;
+
+    /// The pointer at an address; `None` for NULL.
+    ///
+    /// # Safety
+    ///
+    /// The address is NULL, or that of a function of this type that stays valid for the rest of the
+    /// process.
+    #[doc(hidden)]
+    unsafe fn at(address: *mut c_void) -> Option<Self::Pointer>;
 }
 
-impl<F: Copy> EntryPointType for Option<F> {
-    type Pointer = F;
+mod sealed {
+    pub trait Sealed {}
+}
+
+macro_rules! entry_point_types {
+    ($($first:ident $($rest:ident)*)?) => {
+        impl<$($first, $($rest,)*)? R> sealed::Sealed
+            for unsafe extern "C" fn($($first, $($rest),*)?) -> R {}
+
+        impl<$($first, $($rest,)*)? R> EntryPointType
+            for unsafe extern "C" fn($($first, $($rest),*)?) -> R {
+            type Pointer = Self;
+
+            unsafe fn at(address: *mut c_void) -> Option<Self> {
+                // SAFETY: NULL is `None`; otherwise as the caller says.
+                unsafe { core::mem::transmute::<*mut c_void, Option<Self>>(address) }
+            }
+        }
+
+        $(entry_point_types!($($rest)*);)?
+    };
+}
+
+entry_point_types!(A B C D E F G H I J K L M N O P);
+
+impl<F: EntryPointType> sealed::Sealed for Option<F> {}
+
+impl<F: EntryPointType> EntryPointType for Option<F> {
+    type Pointer = F::Pointer;
+
+    unsafe fn at(address: *mut c_void) -> Option<F::Pointer> {
+        // SAFETY: as the caller says.
+        unsafe { F::at(address) }
+    }
 }
 
 /// The properties of one entry point.
@@ -46,6 +96,7 @@ impl<F: Copy> EntryPointType for Option<F> {
 /// assert!(destroy.required);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct EntryPoint {
     /// The entry point.
     pub function: Function,
@@ -218,65 +269,56 @@ macro_rules! symbols {
         $need:ident $function:ident $(($header:ident))? $typedef:ident $($twin:ident)?
             $(, $creates:ident)?;
     )* })*) => {
-        /// A driver entry point; prints as its exported name.
+        /// The driver's entry points, each with its type and a link to its description by NVIDIA.
         ///
-        /// Each variant gives the type of the function and links to its description by NVIDIA. The
-        /// number in the type's name is the CUDA version that introduced the entry point: `v2000`
-        /// is CUDA 2.0, `v12080` is CUDA 12.8. A suffix such as `_v2` belongs to the exported name.
-        /// NVIDIA's pages usually leave it out: their [`cuEventDestroy`] is [`cuEventDestroy_v2`].
-        ///
-        /// ```
-        /// use cuda_events::sys::{ENTRY_POINTS, Function};
-        ///
-        /// assert_eq!(Function::cuEventRecord.to_string(), "cuEventRecord");
-        /// let required = ENTRY_POINTS.iter().filter(|entry| entry.required);
-        /// for entry in required {
-        ///     println!("{} of CUDA {}", entry.function, entry.version);
-        /// }
-        /// ```
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[repr(u8)]
-        #[non_exhaustive]
-        #[allow(non_camel_case_types)]
-        pub enum Function {
+        /// The number in the type's name is the CUDA version that introduced the entry point:
+        /// `v2000` is CUDA 2.0, `v12080` is CUDA 12.8. A suffix such as `_v2` belongs to the
+        /// exported name. NVIDIA's pages usually leave it out: their [`cuEventDestroy`] is
+        /// [`cuEventDestroy_v2`].
+        #[allow(non_upper_case_globals)]
+        pub mod functions {
+            use super::{Function, Place};
+            #[cfg(doc)]
+            use super::super::bindings::*;
+
             $($(
                 #[doc = page!($page $function $($header)?; $typedef)]
-                $function,
+                pub const $function: Function = Function(Place::$function as u16);
             )*)*
         }
 
-        /// All entry points of this crate's table, in the order of [`Function`].
-        pub const ENTRY_POINTS: &[EntryPoint] = &[$($(Function::$function.entry_point(),)*)*];
-
-        impl Function {
-            /// Returns the exported name, such as [`cuEventDestroy_v2`].
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $($(Self::$function => stringify!($function),)*)*
-                }
-            }
-
-            /// Returns the properties of this entry point.
-            pub const fn entry_point(self) -> EntryPoint {
-                match self {
-                    $($(Self::$function => EntryPoint {
-                        function: self,
-                        name: exported!($function),
-                        base: const { parse_typedef(stringify!($typedef)).0 },
-                        version: const { parse_typedef(stringify!($typedef)).1 },
-                        per_thread_version: const {
-                            let twins: &[&'static str] = &[$(stringify!($twin))?];
-                            match twins {
-                                [twin, ..] => Some(parse_typedef(twin).1),
-                                [] => None,
-                            }
-                        },
-                        required: const { required(stringify!($need)) },
-                        creates: const { creates(&[$(stringify!($creates))?]) },
-                    },)*)*
-                }
-            }
+        /// The places of the entry points in [`ENTRY_POINTS`].
+        #[repr(u16)]
+        #[allow(non_camel_case_types)]
+        #[derive(Clone, Copy)]
+        enum Place {
+            $($($function,)*)*
         }
+
+        #[allow(non_upper_case_globals)]
+        impl Function {
+            $($(
+                #[doc = concat!("[`", stringify!($function), "`](functions::", stringify!($function), ").")]
+                pub const $function: Self = functions::$function;
+            )*)*
+        }
+
+        /// All entry points of this crate's table.
+        pub const ENTRY_POINTS: &[EntryPoint] = &[$($(EntryPoint {
+            function: Function::$function,
+            name: exported!($function),
+            base: const { parse_typedef(stringify!($typedef)).0 },
+            version: const { parse_typedef(stringify!($typedef)).1 },
+            per_thread_version: const {
+                let twins: &[&'static str] = &[$(stringify!($twin))?];
+                match twins {
+                    [twin, ..] => Some(parse_typedef(twin).1),
+                    [] => None,
+                }
+            },
+            required: const { required(stringify!($need)) },
+            creates: const { creates(&[$(stringify!($creates))?]) },
+        },)*)*];
 
         /// The resolved entry points of one loaded driver: a plain struct of function pointers.
         ///
@@ -294,18 +336,17 @@ macro_rules! symbols {
         /// call of an optional one, check whether the driver has it:
         ///
         /// ```
-        /// # let _ = || {
-        /// let driver = cuda_events::Driver::load()?;
-        /// # Ok::<_, cuda_events::Error>(driver) };
-        /// # let soft = cuda_soft_driver::SoftDriver::new();
-        /// # let driver = soft.driver();
+        /// # use cuda_soft_driver::examples::Driver;
+        /// let driver = Driver::load()?;
         /// match driver.symbols().cuStreamGetId {
         ///     Some(_get_id) => println!("streams have ids"),
         ///     None => println!("CUDA {} has no ids of streams", driver.version()),
         /// }
+        /// # Ok::<(), cuda_events::Error>(())
         /// ```
         #[derive(Clone, Copy)]
         #[allow(non_snake_case)]
+        #[non_exhaustive]
         pub struct Symbols {
             $($(
                 #[doc = field_page!($page $need $function $($header)?; $typedef)]
@@ -342,6 +383,7 @@ macro_rules! symbols {
             }
 
             /// Whether both tables have the same addresses.
+            #[cfg(feature = "observe")]
             pub(crate) fn is_same(&self, other: &Self) -> bool {
                 ENTRY_POINTS.iter().all(|entry|
                     self.address(entry.function) == other.address(entry.function))
@@ -350,10 +392,13 @@ macro_rules! symbols {
             /// Returns the address of an entry point; NULL if the driver lacks it.
             ///
             /// It is for code that builds its own table from a loaded one, such as a counter or a
-            /// fault injector (see [`Driver::from_resolver`](crate::Driver::from_resolver)).
+            /// fault injector (see [`Driver::from_resolver`](crate::Driver::from_resolver)). The
+            /// table has no function that only [`Driver::entry_point`](crate::Driver::entry_point)
+            /// was asked for.
             pub fn address(&self, function: Function) -> *mut c_void {
                 match function {
                     $($(Function::$function => field_address!($need self.$function),)*)*
+                    _ => null_mut(),
                 }
             }
         }
@@ -365,8 +410,8 @@ macro_rules! symbols {
         /// can write the name of a call in brackets, and it is a link.
         #[cfg(doc)]
         pub(crate) mod calls {
-            pub(crate) use super::Function::*;
-            $($($(pub(crate) use super::Function::$function as $header;)?)*)*
+            pub(crate) use super::functions::*;
+            $($($(pub(crate) use super::functions::$function as $header;)?)*)*
         }
     };
 }
@@ -445,6 +490,7 @@ macro_rules! for_each_entry_point {
                 optional cuCtxGetDevResource PFN_cuCtxGetDevResource_v12040;
                 optional cuGreenCtxGetDevResource PFN_cuGreenCtxGetDevResource_v12040;
                 optional cuDevSmResourceSplitByCount PFN_cuDevSmResourceSplitByCount_v12040;
+                optional cuDevSmResourceSplit PFN_cuDevSmResourceSplit_v13010;
                 optional cuDevResourceGenerateDesc PFN_cuDevResourceGenerateDesc_v12040;
                 optional cuGreenCtxCreate PFN_cuGreenCtxCreate_v12040, creates;
                 optional cuGreenCtxDestroy PFN_cuGreenCtxDestroy_v12040;
@@ -590,6 +636,10 @@ macro_rules! for_each_entry_point {
                 required cuGraphLaunch PFN_cuGraphLaunch_v10000 PFN_cuGraphLaunch_v10000_ptsz;
                 required cuGraphDestroy PFN_cuGraphDestroy_v10000;
                 required cuGraphExecDestroy PFN_cuGraphExecDestroy_v10000;
+                optional cuGraphGetId PFN_cuGraphGetId_v13010;
+                optional cuGraphExecGetId PFN_cuGraphExecGetId_v13010;
+                optional cuGraphNodeGetLocalId PFN_cuGraphNodeGetLocalId_v13010;
+                optional cuGraphNodeGetToolsId PFN_cuGraphNodeGetToolsId_v13010;
                 optional cuGraphAddEventRecordNode PFN_cuGraphAddEventRecordNode_v11010, creates;
                 optional cuGraphAddEventWaitNode PFN_cuGraphAddEventWaitNode_v11010, creates;
                 optional cuGraphEventRecordNodeGetEvent PFN_cuGraphEventRecordNodeGetEvent_v11010;
@@ -664,9 +714,110 @@ macro_rules! for_each_entry_point {
         }
     };
 }
+#[cfg(feature = "observe")]
 pub(crate) use for_each_entry_point;
 
 for_each_entry_point!(symbols);
+
+/// A driver entry point; prints as its exported name.
+///
+/// Its constants are the entry points that this crate has in its table;
+/// [`Driver::entry_point`](crate::Driver::entry_point) makes those of other functions. The order of
+/// entry points has no meaning, and a new version of this crate may change it.
+///
+/// ```
+/// use cuda_events::sys::{ENTRY_POINTS, Function};
+///
+/// assert_eq!(Function::cuEventRecord.to_string(), "cuEventRecord");
+/// let required = ENTRY_POINTS.iter().filter(|entry| entry.required);
+/// for entry in required {
+///     println!("{} of CUDA {}", entry.function, entry.version);
+/// }
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(transparent)]
+pub struct Function(u16);
+
+/// A function that is not in the table, and that a program asked for.
+struct Asked {
+    name: &'static CStr,
+    version: Version,
+}
+
+global! {
+    static ASKED: List<Asked> = List::new();
+}
+
+/// Those of [`ASKED`], the first one first: an item keeps its place when the list grows.
+fn asked() -> Vec<&'static Asked> {
+    let mut all: Vec<_> = ASKED.items().collect();
+    all.reverse();
+    all
+}
+
+impl Function {
+    /// All functions for which there is no place.
+    const NAMELESS: u16 = u16::MAX;
+
+    /// The place in [`ENTRY_POINTS`].
+    #[doc(hidden)]
+    pub const fn place(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The entry point of this name and version: that of the table, or one for a function that the
+    /// table does not have. All above 65 000 have one name: none.
+    pub(crate) fn of(name: &'static CStr, version: Version, per_thread: bool) -> Self {
+        let base = name.to_str().unwrap_or_default();
+        let bound = ENTRY_POINTS.iter().find(|entry| {
+            let twin = entry.per_thread_version.filter(|_| per_thread);
+            entry.base == base && twin.unwrap_or(entry.version) == version
+        });
+        if let Some(bound) = bound {
+            return bound.function;
+        }
+        let same =
+            |one: &Asked, other: &Asked| one.name == other.name && one.version == other.version;
+        let item = ASKED.add(Asked { name, version }, same);
+        let at = asked().iter().position(|one| core::ptr::eq(*one, item));
+        let at = at.and_then(|at| u16::try_from(ENTRY_POINTS.len() + at).ok());
+        Self(at.unwrap_or(Self::NAMELESS))
+    }
+
+    /// Whether the table has it.
+    pub(crate) fn is_in_table(self) -> bool {
+        usize::from(self.0) < ENTRY_POINTS.len()
+    }
+
+    /// Returns the exported name, such as [`cuEventDestroy_v2`]. For a function of
+    /// [`Driver::entry_point`](crate::Driver::entry_point), returns the name that was asked for.
+    pub fn name(self) -> &'static str {
+        self.entry_point().name.to_str().unwrap_or_default()
+    }
+
+    /// Returns the properties of this entry point. For a function of
+    /// [`Driver::entry_point`](crate::Driver::entry_point), both names and the version are those
+    /// that were asked for, and all else is unknown: `None` and `false`.
+    pub fn entry_point(self) -> EntryPoint {
+        let at = usize::from(self.0);
+        if let Some(entry) = ENTRY_POINTS.get(at) {
+            return *entry;
+        }
+        let asked =
+            asked().get(at - ENTRY_POINTS.len()).filter(|_| self.0 != Self::NAMELESS).copied();
+        let (name, version) =
+            asked.map_or((c"", Version::from_raw(0)), |asked| (asked.name, asked.version));
+        EntryPoint {
+            function: self,
+            name,
+            base: name.to_str().unwrap_or_default(),
+            version,
+            per_thread_version: None,
+            required: false,
+            creates: false,
+        }
+    }
+}
 
 impl fmt::Debug for Function {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

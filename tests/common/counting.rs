@@ -178,7 +178,7 @@ macro_rules! table {
             match function {
                 $($(Function::$function => {
                     <<$typedef as EntryPointType>::Pointer as Counted>::counted::<{
-                        Function::$function as usize }>()
+                        Function::$function.place() }>()
                 })*)*
                 _ => unreachable!("the list has every one"),
             }

@@ -2,7 +2,7 @@
 
 pub use cuda_test_harness::fork::in_child;
 
-use cuda_events::sys::Function::cuDriverGetVersion;
+use cuda_events::sys::functions::cuDriverGetVersion;
 
 use crate::counting::Watched;
 

@@ -32,7 +32,7 @@ pub mod victims;
 
 use std::ffi::c_void;
 use std::mem::ManuallyDrop;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -42,7 +42,7 @@ use cuda_events::capture::{Capture, CaptureMode};
 use cuda_events::graph::{Graph, GraphNode};
 use cuda_events::sys::{CUresult, Function};
 use cuda_events::{
-    Context, Device, Driver, LoadOptions, Stream, StreamOptions, StreamRef, Version,
+    Context, Device, Driver, Error, LoadOptions, Stream, StreamOptions, StreamRef, Version,
 };
 use cuda_soft_driver::{Builder, OrderCheck, SoftDriver, Time};
 
@@ -54,7 +54,24 @@ pub use cuda_test_harness::{
     soft_settings, watch,
 };
 
-/// A library that is no driver: see its package.
+/// Loads one library, or says why it is none. Tests name the software driver, files that do not
+/// exist, and libraries that may be opened and export nothing that is called.
+pub fn load_from(path: impl AsRef<Path>) -> Result<Driver, Error> {
+    // SAFETY: as above.
+    unsafe { Driver::load_from(path) }
+}
+
+/// Options with one library, of which the same is true.
+pub fn options_of(path: impl Into<PathBuf>) -> LoadOptions {
+    with_path(LoadOptions::new(), path)
+}
+
+fn with_path(options: LoadOptions, path: impl Into<PathBuf>) -> LoadOptions {
+    // SAFETY: as for `load_from`.
+    unsafe { options.path(path) }
+}
+
+/// A driver that is too old: see its package.
 pub fn fake_library() -> PathBuf {
     beside("cuda_events_fake_library", "cuda-events-fake-library")
 }
@@ -177,12 +194,12 @@ fn load_with(
             (driver.expect("the software driver resolves"), Some(soft))
         }
         TestDriver::Shared => {
-            let driver = Driver::load_with(&options.clone().path(shared_library()));
+            let driver = Driver::load_with(&with_path(options.clone(), shared_library()));
             (driver.expect("the shared software driver loads"), None)
         }
         TestDriver::Native => {
             let options = match named_library() {
-                Some(path) => &options.clone().path(path),
+                Some(path) => &with_path(options.clone(), path),
                 None => options,
             };
             (Driver::load_with(options).expect("this machine has an NVIDIA driver"), None)

@@ -3,6 +3,8 @@
 //!
 //! The instructions of each operation are guarded by tools/guard-instructions.
 
+#![allow(non_upper_case_globals, reason = "patterns have the driver's names")]
+
 use crate::common;
 
 use core::ffi::{CStr, c_char, c_int, c_void};
@@ -13,7 +15,7 @@ use common::Gpu;
 use common::allocations::{Counted, allocations as allocated};
 use cuda_events::ext::{EventPool, PooledEvent};
 use cuda_events::graph::Graph;
-use cuda_events::sys::Function::*;
+use cuda_events::sys::functions::*;
 use cuda_events::sys::*;
 use cuda_events::{
     Context, Device, Driver, Error, Event, EventFlags, EventRef, IpcEventDescriptor, LoadOptions,

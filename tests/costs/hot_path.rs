@@ -4,6 +4,8 @@
 //! Each case runs twice, each time in a process of its own: with one driver library, where an
 //! operation goes straight to the driver, and with two, where it looks at its objects first.
 
+#![allow(non_upper_case_globals, reason = "patterns have the driver's names")]
+
 use crate::common;
 
 use std::ptr::null_mut;
@@ -15,7 +17,8 @@ use common::{Gpu, Latch, TestDriver};
 use cuda_events::capture::{CaptureMode, RecordFlags, WaitFlags};
 use cuda_events::ext::{StreamScope, current_stream};
 use cuda_events::graph::Graph;
-use cuda_events::sys::Function::{self, *};
+use cuda_events::sys::Function;
+use cuda_events::sys::functions::*;
 use cuda_events::sys::{
     CU_EVENT_BLOCKING_SYNC, CU_EVENT_DISABLE_TIMING, CU_EVENT_INTERPROCESS,
     CU_EVENT_RECORD_EXTERNAL, CU_EVENT_WAIT_EXTERNAL, CU_STREAM_DEFAULT, CU_STREAM_NON_BLOCKING,

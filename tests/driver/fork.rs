@@ -8,7 +8,7 @@
 
 use crate::common;
 
-use std::ptr::null_mut;
+use std::ptr::{null_mut, without_provenance_mut};
 
 use common::child::{Child, role};
 use common::counting::Watched;
@@ -16,13 +16,33 @@ use common::fork::in_child;
 use common::{Gpu, Latch, check, load, own_process};
 use cuda_events::capture::{Capture, CaptureMode, ThreadCaptureMode};
 use cuda_events::ext::EventPool;
+use cuda_events::foundation::{Origin, call, is_forked_child};
 use cuda_events::graph::{Graph, GraphExec};
 use cuda_events::host_functions::pending_host_functions;
-use cuda_events::sys::Function;
+use cuda_events::sys::{CU_STREAM_LEGACY, CU_STREAM_PER_THREAD, Function};
 use cuda_events::{
     Context, Device, Error, Event, EventFlags, ForeignStream, IpcEventDescriptor, LoadOptions,
     Result, Stream, StreamOptions, StreamRef,
 };
+
+/// Also if the program initialises the driver by a raw call of this crate's macro.
+#[test]
+fn a_child_after_a_raw_initialisation() {
+    own_process!();
+    let (driver, _soft) = load(&LoadOptions::new());
+    // SAFETY: the flags must be 0.
+    unsafe { call!(driver, cuInit(0)) }.expect("a driver that works");
+    let (seen, _) = in_child(|| {
+        let mut count = 0;
+        // SAFETY: a place for the number.
+        let refused = unsafe { call!(driver, cuDeviceGetCount(&mut count)) };
+        format!("{} {refused:?}", is_forked_child())
+    });
+    assert!(
+        seen.starts_with("true Err(cuDeviceGetCount was not called: this process was"),
+        "{seen}"
+    );
+}
 
 /// Loading does not initialise, so a child that is forked after it can use the device.
 #[test]
@@ -52,6 +72,8 @@ fn operations_are_errors() {
     let stream = new_stream();
     let event = Event::new(&context, EventFlags::INTERPROCESS).expect("an event");
     let pool = EventPool::new(&context, EventFlags::empty()).expect("a pool");
+    // What a context remembers of the process is the parent's.
+    Origin::of(&context).expect("the driver has UUIDs");
     let latch = Latch::hold(&stream);
     stream.launch_host_function(|| ()).expect("a host function");
     assert_eq!(pending_host_functions(), 1);
@@ -72,6 +94,7 @@ fn operations_are_errors() {
         refused(Function::cuCtxGetCurrent, stream.wait_stream(&stream));
         refused(Function::cuCtxGetCurrent, Event::new(&context, none).map(drop));
         refused(Function::cuCtxGetCurrent, event.ipc_descriptor().map(drop));
+        refused(Function::cuDeviceGetUuid, Origin::of(&context).map(drop));
         // SAFETY: the descriptor is not opened.
         let opened = unsafe { Event::from_ipc_descriptor(&context, &descriptor) };
         refused(Function::cuCtxGetCurrent, opened.map(drop));
@@ -85,8 +108,13 @@ fn operations_are_errors() {
         let raw = stream.as_raw();
         // SAFETY: the driver is not called.
         unsafe {
-            refused(Function::cuStreamGetCtx, StreamRef::from_foreign(driver, raw).map(drop));
-            refused(Function::cuStreamGetCtx, ForeignStream::new(&context, raw, ()).map(drop));
+            // Also for the handles of default streams, about which no call is made.
+            let special = [0, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD].map(without_provenance_mut);
+            let handles = special.into_iter().chain([raw]);
+            for raw in handles {
+                refused(Function::cuStreamGetCtx, StreamRef::from_foreign(driver, raw).map(drop));
+                refused(Function::cuStreamGetCtx, ForeignStream::new(&context, raw, ()).map(drop));
+            }
             let capture = Capture::begin(&stream, CaptureMode::Relaxed);
             refused(Function::cuStreamBeginCapture_v2, capture.map(drop));
         }
@@ -167,7 +195,9 @@ fn drops_make_no_call() {
         Function::cuCtxPopCurrent_v2,
         Function::cuGraphLaunch,
         Function::cuStreamSynchronize,
+        Function::cuThreadExchangeStreamCaptureMode,
         Function::cuGraphExecDestroy,
+        Function::cuThreadExchangeStreamCaptureMode,
         Function::cuGraphDestroy,
         Function::cuEventDestroy_v2,
         Function::cuEventDestroy_v2,

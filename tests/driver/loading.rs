@@ -121,7 +121,7 @@ pub fn in_child(name: &str, configure: impl FnOnce(&mut Command)) {
 fn a_missing_file_is_named_with_the_systems_reason() {
     let folder = Folder::new("missing");
     let path = folder.path(USUAL);
-    let error = refused(Driver::load_from(&path));
+    let error = refused(common::load_from(&path));
     let failure = only_failure(&error, &path);
     assert!(open_text(&failure).contains(NO_FILE), "{failure}");
     // Once the path, once the reason.
@@ -140,7 +140,7 @@ fn paths_that_no_file_can_have() {
         ("libc.so.6\0.1", "zero byte"),
         ("/\0", "zero byte"),
     ] {
-        let error = refused(Driver::load_from(path));
+        let error = refused(common::load_from(path));
         let failure = only_failure(&error, Path::new(path));
         assert!(open_text(&failure).contains(reason), "{error}");
     }
@@ -169,7 +169,7 @@ fn a_relative_path_is_refused() {
             paths.extend([format!(r".\{name}"), format!(r"\{name}"), format!("C:{name}")]);
         }
         for path in paths {
-            let error = refused(Driver::load_from(&path));
+            let error = refused(common::load_from(&path));
             assert_eq!(only_failure(&error, Path::new(&path)), LoadFailure::RelativePath);
             let text = error.to_string();
             assert!(
@@ -183,7 +183,7 @@ fn a_relative_path_is_refused() {
             return say("done");
         }
         // A name without a folder is no path: the system searches for it.
-        let driver = Driver::load_from(name).expect("the search finds it");
+        let driver = common::load_from(name).expect("the search finds it");
         assert_eq!(driver.library(), library.canonicalize().ok().as_deref());
         return say("done");
     }
@@ -251,13 +251,13 @@ mod dlopen {
 fn a_library_is_opened_whole_and_for_itself() {
     dlopen::CALLS.take();
     let path = by_another_path(2);
-    Driver::load_from(&path).expect("the software driver");
+    common::load_from(&path).expect("the software driver");
     // RTLD_NOW: what is missing is an error here and no crash later. RTLD_LOCAL, which is 0: nobody
     // else is bound to it.
     const RTLD_NOW: c_int = 2;
     assert_eq!(dlopen::CALLS.take(), [(path.as_os_str().as_encoded_bytes().to_vec(), RTLD_NOW)]);
     // A driver that is known is not opened again.
-    Driver::load_from(&path).expect("the software driver");
+    common::load_from(&path).expect("the software driver");
     assert_eq!(dlopen::CALLS.take(), []);
 }
 
@@ -277,17 +277,17 @@ fn a_library_may_load_a_driver_while_it_is_opened() {
     static INSIDE: OnceLock<Driver> = OnceLock::new();
     extern "C" fn load_inside() {
         // Another library, and once more the one that is being opened.
-        let driver = Driver::load_from(shared_library()).expect("the software driver");
-        refused(Driver::load_from(fake_library()));
+        let driver = common::load_from(shared_library()).expect("the software driver");
+        refused(common::load_from(fake_library()));
         INSIDE.set(driver).expect("it is opened once");
     }
     if role().is_some() {
         end_after(60);
         when_it_is_opened(load_inside);
-        refused(Driver::load_from(fake_library()));
+        refused(common::load_from(fake_library()));
         let driver = INSIDE.get().expect("its code has run");
         // What was loaded inside is remembered as anything.
-        assert_eq!(Driver::load_from(shared_library()), Ok(*driver));
+        assert_eq!(common::load_from(shared_library()), Ok(*driver));
         return say("done");
     }
     in_child("a_library_may_load_a_driver_while_it_is_opened", |_| {});
@@ -305,12 +305,12 @@ fn a_child_forked_while_a_thread_loads_can_load() {
     if role().is_some() {
         end_after(60);
         when_it_is_opened(stay_inside);
-        let loading = std::thread::spawn(|| drop(refused(Driver::load_from(fake_library()))));
+        let loading = std::thread::spawn(|| drop(refused(common::load_from(fake_library()))));
         INSIDE.wait();
         // A forked child does not inherit the alarm.
         let work = || {
             end_after(60);
-            Driver::load_from(shared_library())
+            common::load_from(shared_library())
                 .map_or_else(|error| error.to_string(), |_| "loaded".to_owned())
         };
         assert_eq!(common::fork::in_child(work), ("loaded".to_owned(), 0));
@@ -321,6 +321,24 @@ fn a_child_forked_while_a_thread_loads_can_load() {
     in_child("a_child_forked_while_a_thread_loads_can_load", |_| {});
 }
 
+/// A driver may have threads and handlers of the process's end once it was called.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_driver_that_was_called_is_never_closed() {
+    if role().is_some() {
+        let library = fake_library();
+        let error = refused(common::load_from(&library));
+        let LoadFailure::MissingSymbols { driver, .. } = only_failure(&error, &library) else {
+            panic!("{error}");
+        };
+        assert_eq!(driver.to_string(), "10.0");
+        let maps = std::fs::read_to_string("/proc/self/maps").expect("it is there");
+        assert!(maps.contains(library.to_str().expect("an ASCII path")), "{maps}");
+        return say("done");
+    }
+    in_child("a_driver_that_was_called_is_never_closed", |_| {});
+}
+
 #[test]
 fn a_library_that_is_no_driver() {
     // By a bare name, which goes through the system's search.
@@ -329,7 +347,7 @@ fn a_library_that_is_no_driver() {
         false => ["libc.so.6", "libm.so.6"],
     };
     for library in libraries {
-        let error = refused(Driver::load_from(library));
+        let error = refused(common::load_from(library));
         assert_eq!(only_failure(&error, Path::new(library)), LoadFailure::NotADriver);
         let text = error.to_string();
         assert!(
@@ -356,25 +374,25 @@ fn success_is_remembered_and_failure_is_not() {
 }
 
 fn remembers(path: &Path) {
-    refused(Driver::load_from(path));
-    refused(Driver::load_from(path));
+    refused(common::load_from(path));
+    refused(common::load_from(path));
     another_name(&shared_library(), path);
-    let driver = Driver::load_from(path).expect("now it is there");
+    let driver = common::load_from(path).expect("now it is there");
     if cfg!(windows) {
         assert_eq!(driver.library(), Some(path));
     } else {
         assert_eq!(driver.library(), shared_library().canonicalize().ok().as_deref());
     }
-    assert_eq!(Driver::load_from(path), Ok(driver));
-    assert_eq!(Driver::load_with(&LoadOptions::new().path(path)), Ok(driver));
+    assert_eq!(common::load_from(path), Ok(driver));
+    assert_eq!(Driver::load_with(&common::options_of(path)), Ok(driver));
     // Other options are another table.
-    let per_thread = LoadOptions::new().path(path).per_thread_default_stream(true);
+    let per_thread = common::options_of(path).per_thread_default_stream(true);
     let per_thread = Driver::load_with(&per_thread).expect("the same library");
     assert_ne!(per_thread, driver);
     assert!(per_thread.is_per_thread_default_stream() && !driver.is_per_thread_default_stream());
     if cfg!(unix) {
         std::fs::remove_file(path).expect("it was there");
-        assert_eq!(Driver::load_from(path), Ok(driver));
+        assert_eq!(common::load_from(path), Ok(driver));
     }
 }
 
@@ -386,7 +404,7 @@ fn of_two_loads_at_once_the_faster_one_counts() {
         static FASTER: Cell<Option<Driver>> = const { Cell::new(None) };
     }
     fn load() -> Driver {
-        Driver::load_from(by_another_path(3)).expect("a driver")
+        common::load_from(by_another_path(3)).expect("a driver")
     }
     dlopen::FIRST.set(Some(|| FASTER.set(Some(load()))));
     let slower = load();

@@ -3,6 +3,7 @@
 
 use cuda_events_test_support as common;
 
+mod entry_point;
 mod fork;
 mod loading;
 mod lookups;

@@ -166,9 +166,9 @@ fn observers_get_created_handles() {
             None => assert!(!text.contains("created"), "{text}"),
         }
     }
-    handles.sort();
+    handles.sort_by_key(|(function, handle)| (function.name(), *handle));
     let mut created: Vec<_> = seen.into_keys().collect();
-    created.sort();
+    created.sort_by_key(|(function, handle)| (function.name(), *handle));
     assert_eq!(created, handles);
 
     // A call that fails creates nothing, whatever is in the place.

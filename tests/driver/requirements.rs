@@ -146,7 +146,7 @@ fn no_device() {
 #[test]
 fn without_a_device_it_loads_and_reports_that() {
     if role().is_some() {
-        let driver = Driver::load_from(shared_library()).expect("the software driver");
+        let driver = common::load_from(shared_library()).expect("the software driver");
         // On Windows the system has the path as it was given.
         let file = if cfg!(windows) {
             shared_library()

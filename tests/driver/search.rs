@@ -15,8 +15,8 @@ use std::process::Command;
 
 use common::child::{self, full_name, role, say};
 use common::{say_not_run, shared_library};
-use cuda_events::Driver;
 use cuda_events::loader::{DRIVER_VARIABLE, LoadFailure};
+use cuda_events::{Device, Driver};
 
 use crate::loading::*;
 
@@ -180,10 +180,10 @@ fn the_programs_own_choice_outranks_the_variable() {
     if role().is_some() {
         let (good, bad) = (shared_library(), PathBuf::from("/nowhere/libcuda.so.1"));
         if std::env::var_os(DRIVER_VARIABLE) == Some(bad.clone().into()) {
-            let driver = Driver::load_from(&good).expect("the program names a driver");
+            let driver = common::load_from(&good).expect("the program names a driver");
             assert_eq!(driver.library(), good.canonicalize().ok().as_deref());
         } else {
-            let error = refused(Driver::load_from(&bad));
+            let error = refused(common::load_from(&bad));
             open_text(&only_failure(&error, &bad));
         }
         return say("done");
@@ -233,6 +233,9 @@ fn a_privileged_process_ignores_the_variable() {
                 assert_eq!(refused(Err(error)).attempts().len(), 2);
             }
         }
+        // Nor does it let the variable of the software driver choose what that one does and writes.
+        let driver = Driver::load_with(&common::options_of(named)).expect("its own choice");
+        assert_eq!(Device::count(driver), Ok(if privileged { 1 } else { 2 }));
         return say(if privileged { "ignored" } else { "honoured" });
     }
 
@@ -264,7 +267,7 @@ fn a_privileged_process_ignores_the_variable() {
     let run = |expected: &str| {
         let answer = |program: &Path| {
             let mut command = child::command(program, &full_name(TEST), "loads");
-            command.env(DRIVER_VARIABLE, shared_library());
+            command.env(DRIVER_VARIABLE, shared_library()).env("CUDA_SOFT_DRIVER", "devices=2");
             let output = command.output().expect("the copy starts");
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
             String::from_utf8_lossy(&output.stdout).into_owned()

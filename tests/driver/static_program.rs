@@ -14,7 +14,7 @@ use cuda_events::{Driver, Error, EventFlags};
 fn no_library_is_opened() {
     // The last one is there. With glibc a static program that opened it would crash.
     for path in [None, Some("libcuda.so.1"), Some("/nowhere/libcuda.so.1"), Some("/bin/sh")] {
-        let loaded = path.map_or_else(Driver::load, Driver::load_from);
+        let loaded = path.map_or_else(Driver::load, common::load_from);
         let Err(Error::Load(error)) = loaded else { panic!("{loaded:?}") };
         let failures: Vec<_> = error.attempts().iter().map(|attempt| attempt.failure()).collect();
         assert!(!failures.is_empty(), "{error}");

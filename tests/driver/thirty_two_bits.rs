@@ -3,6 +3,8 @@
 
 #![cfg(target_pointer_width = "32")]
 
+use crate::common;
+
 use cuda_events::loader::LoadFailure;
 use cuda_events::{Driver, Error, LoadError, LoadOptions};
 
@@ -21,7 +23,7 @@ fn there_is_no_driver() {
     assert_eq!(refused(Driver::load()).attempts(), []);
     // A library that is there is not opened, by whatever name.
     for path in ["/lib/libc.so.6", "libcuda.so.1", "./libcuda.so.1"] {
-        let error = refused(Driver::load_from(path));
+        let error = refused(common::load_from(path));
         let failures: Vec<_> = error.attempts().iter().map(|attempt| attempt.failure()).collect();
         assert_eq!(failures, [&LoadFailure::Platform]);
     }

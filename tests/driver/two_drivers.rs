@@ -315,7 +315,7 @@ fn per_thread(gpu: &Gpu) -> Context {
         }
         None => {
             let library = gpu.driver.library().expect("it was opened from a file");
-            let options = LoadOptions::new().path(library).per_thread_default_stream(true);
+            let options = common::options_of(library).per_thread_default_stream(true);
             Driver::load_with(&options).expect("it loads again")
         }
     };

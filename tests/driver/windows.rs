@@ -16,7 +16,7 @@ use crate::loading::*;
 #[test]
 fn the_file_of_a_library_is_reported() {
     let named = shared_library();
-    let driver = Driver::load_from(&named).expect("it is a driver");
+    let driver = common::load_from(&named).expect("it is a driver");
     let path = driver.library().expect("it has a file");
     assert!(path.is_absolute());
     assert_eq!(path.canonicalize().ok(), named.canonicalize().ok());
@@ -34,7 +34,7 @@ fn a_library_beside_the_program_is_not_taken() {
     let library = shared_library();
     let name = library.file_name().expect("a name");
     assert_eq!(library.parent(), own_binary().parent());
-    let Err(Error::Load(error)) = Driver::load_from(name) else { panic!("it was found") };
+    let Err(Error::Load(error)) = common::load_from(name) else { panic!("it was found") };
     assert_eq!(error.attempts().len(), 1);
 }
 
@@ -67,7 +67,7 @@ fn the_usual_place_is_the_systems_folder() {
 fn the_programs_own_choice_outranks_the_variable() {
     let named = shared_library();
     if role().is_some() {
-        let driver = Driver::load_from(&named).expect("the program names a driver");
+        let driver = common::load_from(&named).expect("the program names a driver");
         assert_eq!(driver.library(), Some(&*named));
         return say("done");
     }

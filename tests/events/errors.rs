@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use cuda_events::ipc::DescriptorError;
 use cuda_events::sys::{CUresult, Function};
-use cuda_events::{Driver, Error, Version};
+use cuda_events::{Error, Version};
 
 pub const RECORD: Function = Function::cuEventRecord;
 pub const ELAPSED: Function = Function::cuEventElapsedTime_v2;
@@ -96,7 +96,14 @@ fn texts() -> Vec<(Error, &'static str)> {
         ),
         (
             Error::NotRecorded { function: ELAPSED, code: Some(HANDLE) },
-            "cuEventElapsedTime_v2 failed with CUDA_ERROR_INVALID_HANDLE (400): one of the two",
+            "cuEventElapsedTime_v2 failed with CUDA_ERROR_INVALID_HANDLE (400): probably one of \
+             the two events was never recorded; record both first (a destroyed event has the same \
+             code)",
+        ),
+        (
+            Error::TimingDisabled { function: ELAPSED, code: Some(HANDLE) },
+            "cuEventElapsedTime_v2 failed with CUDA_ERROR_INVALID_HANDLE (400): probably one of \
+             the two events takes no time stamps",
         ),
         (
             Error::NotRecorded { function: ELAPSED, code: None },
@@ -139,7 +146,8 @@ fn texts_name_what_is_wrong() {
         assert!(error.to_string().starts_with(text), "{error}, and not {text}");
         assert_eq!(format!("{error:?}"), error.to_string());
     }
-    let load = Driver::load_from("/nowhere/libcuda.so.1").expect_err("there is no such file");
+    let load = cuda_events_test_support::load_from("/nowhere/libcuda.so.1")
+        .expect_err("there is no such file");
     let of = if cfg!(target_env = "musl") { "Error loading shared library " } else { "" };
     let named = format!("no usable CUDA driver library: {of}/nowhere/libcuda.so.1: ");
     assert!(load.to_string().starts_with(&named), "{load}");
@@ -148,7 +156,7 @@ fn texts_name_what_is_wrong() {
 /// One code means different things for different calls.
 #[test]
 fn advice_fits_the_call() {
-    use Function::*;
+    use cuda_events::sys::functions::*;
     for (function, code, advice) in [
         (cuInit, 2, Some("the operating system refused")),
         (cuDevicePrimaryCtxRetain, 2, Some("there is no room for the context")),
@@ -237,7 +245,8 @@ fn errors_give_the_call_and_the_code() {
         Error::TimingWithInterprocess,
         Error::PriorityOutOfRange { priority: 1, least: 0, greatest: 0 },
         DescriptorError::Checksum.into(),
-        Driver::load_from("/nowhere/libcuda.so.1").expect_err("there is no such file"),
+        cuda_events_test_support::load_from("/nowhere/libcuda.so.1")
+            .expect_err("there is no such file"),
     ] {
         assert_eq!(calls(without_a_call), (None, None));
     }

@@ -9,7 +9,7 @@
 //! leaked and nothing destroyed twice, and the thread is as it was. This runs on the software
 //! driver in this process whatever the other tests run on: no other one fails on command.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::CStr;
 use std::io::Write as _;
 use std::ptr::null_mut;
@@ -85,7 +85,7 @@ pub fn soft_driver(version: (u32, u32)) -> SoftDriver {
 /// What all runs together have done.
 #[derive(Default)]
 struct Total {
-    called: BTreeSet<Function>,
+    called: HashSet<Function>,
     /// Injected runs by scenario.
     runs: BTreeMap<&'static str, u64>,
 }

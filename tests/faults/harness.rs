@@ -318,7 +318,13 @@ pub fn attempt(
                 && !(function == Function::cuStreamSynchronize && waited_later(record))
         })
     };
-    settle(soft, &run, before.0, log.iter().any(keeps_memory))?;
+    // Timelines leave what processes share to the context.
+    let shares = |record: &CallRecord| {
+        let shared = [Function::cuIpcGetMemHandle, Function::cuIpcOpenMemHandle_v2];
+        !record.injected && function(record).is_some_and(|function| shared.contains(&function))
+    };
+    let leaks = log.iter().any(|record| keeps_memory(record) || shares(record));
+    settle(soft, &run, before.0, leaks)?;
     let misuses = soft.misuses();
     if misuses.len() > before.2 {
         return Err(format!("misuse: {misuses:?}"));

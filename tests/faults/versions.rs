@@ -5,7 +5,7 @@
 //! It runs on the software driver in this process whatever the other tests run on: no other one is
 //! of several versions.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 
 use crate::harness::attempt;
 use crate::scenarios::SCENARIOS;
@@ -59,10 +59,10 @@ fn the_table_has_what_the_version_has() {
             let driver = load(&soft, per_thread);
             let version = Version::new(major, minor);
             assert_eq!(driver.version(), version);
-            let lookups: BTreeSet<_> = soft.log().iter().map(|record| record.function).collect();
+            let lookups: HashSet<_> = soft.log().iter().map(|record| record.function).collect();
             // Its version, and then by the newest lookup that it has; without any, by exported
             // names.
-            let mut expected = BTreeSet::from(["cuDriverGetVersion"]);
+            let mut expected = HashSet::from(["cuDriverGetVersion"]);
             expected.extend(match version {
                 _ if version >= Version::new(12, 0) => Some("cuGetProcAddress_v2"),
                 _ if version >= Version::new(11, 3) => Some("cuGetProcAddress"),
@@ -103,7 +103,7 @@ fn the_safe_layer_works_on_every_version() {
     let (child, import) = crate::exporter::start();
     for &version in VERSIONS {
         for per_thread in [false, true] {
-            let (mut called, mut refused) = (BTreeSet::new(), BTreeSet::new());
+            let (mut called, mut refused) = (HashSet::new(), HashSet::new());
             for scenario in SCENARIOS {
                 let soft = soft_driver(version);
                 let seen =

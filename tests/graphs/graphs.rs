@@ -277,7 +277,8 @@ fn graphs_make_the_expected_calls() {
     stream.synchronize().expect("the work ends");
     calls();
     drop(exec);
-    assert_eq!(calls(), [Function::cuGraphExecDestroy]);
+    let mode = Function::cuThreadExchangeStreamCaptureMode;
+    assert_eq!(calls(), [mode, Function::cuGraphExecDestroy, mode]);
     assert_eq!(graph.instantiate().and_then(|exec| exec.close()), Ok(()));
     assert_eq!(calls().iter().filter(|call| **call == Function::cuGraphExecDestroy).count(), 1);
     assert_eq!(graph.close(), Ok(()));

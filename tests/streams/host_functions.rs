@@ -252,6 +252,34 @@ fn a_capturing_stream_is_refused() {
     stream.synchronize().expect("the work ends");
 }
 
+/// The driver's reason, as there is no capture any more that a closure could be a part of.
+#[test]
+fn an_invalidated_capture_is_the_drivers_error() {
+    own_process!();
+    let gpu = Gpu::new();
+    let stream = gpu.stream();
+    begin_capture(&stream);
+    stream.query().expect_err("it invalidates the capture");
+    let invalidated = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_INVALIDATED;
+    assert_eq!(capture_status(&stream), invalidated);
+    let (held, is_there) = token();
+    let other = held.clone();
+    let refused = [
+        stream.launch_host_function(move || drop(held)),
+        stream.add_callback(move |_| drop(other)),
+    ];
+    for result in refused {
+        let code = result.map_err(|error| error.code());
+        assert_eq!(code, Err(Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED)));
+    }
+    assert!(!is_there());
+    let mut graph = null_mut();
+    // SAFETY: a place for the graph, of which there is none.
+    let ended = unsafe { (gpu.driver.symbols().cuStreamEndCapture)(stream.as_raw(), &mut graph) };
+    assert_eq!(ended, CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    stream.synchronize().expect("the stream works");
+}
+
 #[test]
 fn a_closure_that_slips_into_a_graph_runs_once() {
     // Another thread may begin the capture between the question and the launch.

@@ -378,8 +378,8 @@ cutl_result cutl_file_destroy(struct cutl_file *file);
 // As for cutl_file_create.
 cutl_result cutl_memory_create(struct CUctx_st *context, struct cutl_memory **out);
 
-// Destroys the handle. Keep it until no process uses its timelines. With the last of its timelines
-// the memory is freed, which waits for the work of the device.
+// Destroys the handle. Keep it until no process uses its timelines. The memory serves the next
+// cutl_memory of the context, and is freed with the context.
 //
 // Errors: CUTL_ERROR_HANDLE.
 cutl_result cutl_memory_destroy(struct cutl_memory *memory);
@@ -459,8 +459,9 @@ cutl_result cutl_timeline_open_memory(struct CUctx_st *context,
 // Signals the next value, and writes its point to `out`: a timeline of a stream after all work that
 // is in the stream now, a timeline of the host at once. Any thread may signal.
 //
-// Errors: CUTL_ERROR_CAPTURE if the stream captures; CUTL_ERROR_DRIVER; CUTL_ERROR_HANDLE, also for
-// an imported timeline; CUTL_ERROR_ARGUMENT.
+// Errors: CUTL_ERROR_CAPTURE if the stream captures; CUTL_ERROR_POISONED beside
+// cutl_timeline_poison; CUTL_ERROR_DRIVER; CUTL_ERROR_HANDLE, also for an imported timeline;
+// CUTL_ERROR_ARGUMENT.
 cutl_result cutl_timeline_signal(const struct cutl_timeline *timeline, struct cutl_point *out);
 
 // Writes the point of a value to `out`, for an imported timeline. The value is one that the other
@@ -516,8 +517,8 @@ cutl_result cutl_timeline_exporter(const struct cutl_timeline *timeline, cutl_ex
 cutl_result cutl_timeline_exporter_ended(const struct cutl_timeline *timeline);
 
 // Ends a timeline of this process now, releases all waits for values that are not reached with
-// CUTL_ERROR_POISONED, and destroys the handle, also if an error is returned. It waits for calls of
-// other threads with this timeline.
+// CUTL_ERROR_POISONED, and destroys the handle, also if an error is returned. A signal of another
+// thread may be under way, even one that the driver blocks until this call releases a stream.
 //
 // Errors: CUTL_ERROR_HANDLE, also for an imported timeline, which stays; CUTL_ERROR_DRIVER.
 cutl_result cutl_timeline_poison(struct cutl_timeline *timeline);

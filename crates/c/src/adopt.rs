@@ -174,3 +174,52 @@ pub unsafe extern "C" fn cutl_stream_on_done(
 pub extern "C" fn cutl_stream_destroy(stream: *mut cutl_stream) -> cutl_result {
     handle::destroy(stream)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ptr::null_mut;
+
+    use cuda_events::sys::CUresult;
+    use cuda_events::{Device, LoadOptions};
+    use cuda_soft_driver::SoftDriver;
+
+    use super::*;
+
+    /// Only a primary context is retained: to ask for it would create it, with its memory.
+    #[test]
+    fn a_primary_context_is_shared_and_none_is_created() {
+        let soft = SoftDriver::builder().log(1000).build();
+        // SAFETY: the software driver has the driver's ABI, and its functions are part of this
+        // program.
+        let driver =
+            unsafe { Driver::from_resolver(&mut |name| soft.resolve(name), &LoadOptions::new()) };
+        let driver = driver.expect("a driver");
+        let device = Device::new(driver, 0).expect("a device");
+        let mut raw = null_mut();
+        let create = driver.symbols().cuCtxCreate_v2;
+        // SAFETY: a place for the handle; the context lives as long as the driver.
+        let other = unsafe {
+            assert_eq!(create(&mut raw, 0, 0), CUresult::CUDA_SUCCESS);
+            Context::from_raw(driver, raw)
+        };
+        let other = other.expect("a context");
+        let retained = || {
+            let retain = |name: &str| name == "cuDevicePrimaryCtxRetain";
+            (soft.log().iter().filter(|call| retain(call.function)).count(), soft.live().retains)
+        };
+        let shared = share(other.clone()).expect("a context");
+        assert!(shared == other && shared.is_borrowed());
+        assert_eq!(retained(), (0, 0));
+        let primary = Context::primary(device).expect("a context");
+        let shared = share(other.clone()).expect("a context");
+        assert!(shared == other && shared.is_borrowed());
+        assert_eq!(retained().1, 1);
+        // SAFETY: the context is alive.
+        let named = unsafe { Context::from_raw(driver, primary.as_raw()) }.expect("a context");
+        let shared = share(named).expect("a context");
+        assert!(shared == primary && !shared.is_borrowed());
+        assert_eq!(retained().1, 2);
+        drop((shared, primary));
+        assert_eq!(retained().1, 0);
+    }
+}

@@ -23,7 +23,7 @@ pub type cutl_callback =
 type Future = Pin<Box<dyn std::future::Future<Output = Result<(), Fail>> + Send>>;
 
 struct Task {
-    /// Until it has resolved.
+    /// The future; none once it has resolved.
     future: Mutex<Option<Future>>,
     callback: unsafe extern "C" fn(*mut c_void, cutl_result, *const c_char),
     user: User,
@@ -56,7 +56,7 @@ where
     E: Into<Fail>,
 {
     let callback = callback.ok_or_else(|| Fail::null("the callback"))?;
-    // Before anything is recorded.
+    // A system that refuses the thread is noticed before anything is recorded.
     run_thread()?;
     let future = future()?.into_future();
     let future: Future = Box::pin(async { future.await.map_err(Into::into) });

@@ -14,7 +14,7 @@ use crate::callback::{self, cutl_callback};
 use crate::handle::{self, Handle};
 use crate::point::limit;
 use crate::result::cutl_result::{self, *};
-use crate::result::{Fail, guard, of, place};
+use crate::result::{Fail, guard, place, result_of};
 
 /// The driver's event: CUevent is a pointer to it.
 pub struct CUevent_st;
@@ -161,7 +161,7 @@ pub extern "C" fn cutl_event_raw(
 pub extern "C" fn cutl_event_wait(event: *const cutl_event, nanoseconds: u64) -> cutl_result {
     guard(|| {
         let timeout = limit(nanoseconds);
-        of(match &*handle::get(event)? {
+        result_of(match &*handle::get(event)? {
             Adopted(event) => event.synchronize_timeout(timeout)?,
             Imported(event, exporter) => exporter.wait_for(event, timeout)?,
         })

@@ -1,16 +1,19 @@
 //! Points, as plain values.
 
+#[cfg(unix)]
+use std::ffi::c_int;
 use std::ffi::c_void;
 use std::hash::{BuildHasher, RandomState};
 use std::mem::{MaybeUninit, transmute};
-use std::sync::OnceLock;
+use std::sync::Once;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use cuda_timelines::Point;
 
 use crate::callback::{self, cutl_callback};
 use crate::result::cutl_result::{self, *};
-use crate::result::{Fail, guard, of, place};
+use crate::result::{Fail, guard, place, result_of};
 
 /// A place in a timeline: all work that was in the stream when it was signalled. A plain value of
 /// this process: copy it, share it between threads, keep as many as you like. It keeps nothing
@@ -27,9 +30,43 @@ pub struct cutl_point {
 /// No limit, for the waits.
 pub const CUTL_FOREVER: u64 = 0xffff_ffff_ffff_ffff;
 
+/// The key of the check; 0 until it is made.
+static KEY: AtomicU64 = AtomicU64::new(0);
+
+/// Makes the key of this process. A process that is forked before the driver is initialised may use
+/// the library, and makes its own: to ask for the process at each check would cost a system call.
+#[cold]
+fn make_key() -> u64 {
+    static HANDLER: Once = Once::new();
+    HANDLER.call_once(forget_in_children);
+    let key = RandomState::new().hash_one(std::process::id()) | 1;
+    KEY.compare_exchange(0, key, Relaxed, Relaxed).map_or_else(|theirs| theirs, |_| key)
+}
+
+#[cfg(unix)]
+fn forget_in_children() {
+    type Handler = Option<unsafe extern "C" fn()>;
+    unsafe extern "C" {
+        fn pthread_atfork(prepare: Handler, parent: Handler, child: Handler) -> c_int;
+    }
+
+    unsafe extern "C" fn in_child() {
+        KEY.store(0, Relaxed);
+    }
+
+    // SAFETY: the declaration is POSIX's. The handler only changes an atomic, which is allowed in a
+    // forked child, and the C library removes it when this library is unloaded.
+    unsafe { pthread_atfork(None, None, Some(in_child)) };
+}
+
+#[cfg(not(unix))]
+fn forget_in_children() {}
+
 fn check_of(words: [*const c_void; 3]) -> u64 {
-    static KEY: OnceLock<u64> = OnceLock::new();
-    let key = *KEY.get_or_init(|| RandomState::new().hash_one(std::process::id()));
+    let key = match KEY.load(Relaxed) {
+        0 => make_key(),
+        key => key,
+    };
     words.iter().fold(key, |sum, word| {
         (sum ^ word.addr() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
     })
@@ -96,7 +133,7 @@ pub extern "C" fn cutl_point_is_done(point: Option<&cutl_point>) -> cutl_result 
 /// CUTL_ERROR_DRIVER, if the point cannot be reached; CUTL_ERROR_POINT; CUTL_ERROR_ARGUMENT.
 #[unsafe(no_mangle)]
 pub extern "C" fn cutl_point_query(point: Option<&cutl_point>) -> cutl_result {
-    guard(|| of(get(point)?.query()?))
+    guard(|| result_of(get(point)?.query()?))
 }
 
 /// Waits until the point is reached, for at most `nanoseconds`. CUTL_PENDING if the time is up;
@@ -106,7 +143,7 @@ pub extern "C" fn cutl_point_query(point: Option<&cutl_point>) -> cutl_result {
 /// Errors: those of cutl_point_query.
 #[unsafe(no_mangle)]
 pub extern "C" fn cutl_point_wait(point: Option<&cutl_point>, nanoseconds: u64) -> cutl_result {
-    guard(|| of(get(point)?.wait_timeout(limit(nanoseconds))?))
+    guard(|| result_of(get(point)?.wait_timeout(limit(nanoseconds))?))
 }
 
 /// The same as cutl_point_wait, but it spins: it returns earlier, and uses a core.
@@ -114,7 +151,7 @@ pub extern "C" fn cutl_point_wait(point: Option<&cutl_point>, nanoseconds: u64) 
 /// Errors: those of cutl_point_query.
 #[unsafe(no_mangle)]
 pub extern "C" fn cutl_point_spin(point: Option<&cutl_point>, nanoseconds: u64) -> cutl_result {
-    guard(|| of(get(point)?.spin_timeout(limit(nanoseconds))?))
+    guard(|| result_of(get(point)?.spin_timeout(limit(nanoseconds))?))
 }
 
 /// Has `callback` called once, when the point is reached or cannot be reached any more. See

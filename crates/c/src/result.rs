@@ -157,21 +157,21 @@ pub(crate) fn guard(body: impl FnOnce() -> Result<cutl_result, Fail>) -> cutl_re
     guarded(body).unwrap_or_else(|fail| fail.note())
 }
 
-/// The same, with the failure as a value.
+/// Runs the body as [`guard`] does, and returns the failure as a value.
 pub(crate) fn guarded<T>(body: impl FnOnce() -> Result<T, Fail>) -> Result<T, Fail> {
     if is_forked_child() {
         // What a call of the driver would return.
         return Err(CudaError::ForkedChild { function: Function::cuInit }.into());
     }
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| {
-        // Its drop is code that may panic again.
+        // The payload's drop may panic again.
         core::mem::forget(payload);
         let text = "a fault of cuda-timelines; its message is on the standard error: report it";
         Err(Fail::new(CUTL_ERROR_INTERNAL, text))
     })
 }
 
-pub(crate) fn of(progress: Progress) -> Result<cutl_result, Fail> {
+pub(crate) fn result_of(progress: Progress) -> Result<cutl_result, Fail> {
     Ok(if progress.is_done() { CUTL_OK } else { CUTL_PENDING })
 }
 
@@ -224,7 +224,7 @@ pub extern "C" fn cutl_result_name(result: i32) -> *const c_char {
 mod tests {
     use super::*;
 
-    /// Its drop panics again.
+    /// A payload of a panic whose drop panics again.
     struct Twice;
 
     impl Drop for Twice {
@@ -246,6 +246,92 @@ mod tests {
         assert_eq!(text(), "nul inside");
         assert_eq!(guard(|| Ok(CUTL_PENDING)), CUTL_PENDING);
         assert_eq!(text(), "nul inside");
+    }
+
+    /// The code of each error, as the header has it, and the driver's code beside it.
+    #[test]
+    fn codes_of_errors() {
+        use cuda_events::Version;
+        use cuda_events::ipc::DescriptorError;
+        use cuda_events::sys::CUresult;
+
+        let function = Function::cuEventQuery;
+        let code = CUresult::CUDA_ERROR_ILLEGAL_ADDRESS;
+        let version = Version::new(12, 0);
+        // SAFETY: there is no such file.
+        let load = unsafe { cuda_events::Driver::load_from("/nowhere/libcuda.so") };
+        let cuda = [
+            (load.map(drop).expect_err("there is none"), CUTL_ERROR_NO_DRIVER, 0),
+            (CudaError::Init { code, library: None }, CUTL_ERROR_NO_DRIVER, 700),
+            (CudaError::Driver { function, code }, CUTL_ERROR_DRIVER, 700),
+            (
+                CudaError::Unsupported { function, since: version, driver: version },
+                CUTL_ERROR_UNSUPPORTED,
+                0,
+            ),
+            (CudaError::ForkedChild { function }, CUTL_ERROR_FORKED, 0),
+            (CudaError::DriverMismatch { function }, CUTL_ERROR_CONTEXT, 0),
+            (
+                CudaError::ContextMismatch { function, code: None, device: 0, other_device: 1 },
+                CUTL_ERROR_CONTEXT,
+                0,
+            ),
+            (
+                CudaError::ContextMismatch {
+                    function,
+                    code: Some(code),
+                    device: 0,
+                    other_device: 1,
+                },
+                CUTL_ERROR_CONTEXT,
+                700,
+            ),
+            (CudaError::ExporterGone, CUTL_ERROR_EXPORTER_GONE, 0),
+            (DescriptorError::Checksum.into(), CUTL_ERROR_DESCRIPTOR, 0),
+            (CudaError::TimingWithInterprocess, CUTL_ERROR_ARGUMENT, 0),
+        ];
+        for (error, expected, driver) in cuda {
+            let text = format!("{error:?}");
+            for fail in [Fail::from(error.clone()), Fail::from(Error::Cuda(error))] {
+                assert_eq!((fail.code, fail.driver), (expected, driver), "{text}");
+            }
+        }
+        let own = [
+            (Error::TimelineInCapture { function }, CUTL_ERROR_CAPTURE),
+            (Error::PerThreadTimeline, CUTL_ERROR_PER_THREAD_STREAM),
+            (Error::ContextMismatch { device: 0, other_device: 1 }, CUTL_ERROR_CONTEXT),
+            (Error::Poisoned, CUTL_ERROR_POISONED),
+            (Error::ContextDropped, CUTL_ERROR_CONTEXT_DROPPED),
+            (Error::ExporterGone, CUTL_ERROR_EXPORTER_GONE),
+            (Error::NoThread, CUTL_ERROR_NO_THREAD),
+        ];
+        let (found, expected, index) = (1, 2, 3);
+        let shared = [
+            (Sharing::DescriptorLength { found: 1, expected: 2 }, CUTL_ERROR_DESCRIPTOR),
+            (Sharing::DescriptorMagic, CUTL_ERROR_DESCRIPTOR),
+            (Sharing::DescriptorVersion { found, expected }, CUTL_ERROR_DESCRIPTOR),
+            (Sharing::DescriptorChecksum, CUTL_ERROR_DESCRIPTOR),
+            (Sharing::NoSuchTimeline { index }, CUTL_ERROR_DESCRIPTOR),
+            (Sharing::OtherKind { in_memory: true }, CUTL_ERROR_DESCRIPTOR),
+            (Sharing::SameProcess { pid: 1 }, CUTL_ERROR_DESCRIPTOR),
+            (Sharing::NotMemory, CUTL_ERROR_FILE),
+            (Sharing::Unsealed, CUTL_ERROR_FILE),
+            (Sharing::FileSize { found: 1, expected: 2 }, CUTL_ERROR_FILE),
+            (Sharing::FileMagic, CUTL_ERROR_FILE),
+            (Sharing::FileVersion { found, expected }, CUTL_ERROR_FILE),
+            (Sharing::OtherFile, CUTL_ERROR_FILE),
+            (Sharing::OtherMemory, CUTL_ERROR_FILE),
+            (Sharing::FileFull, CUTL_ERROR_FULL),
+            (Sharing::MemoryOfOtherDevice { exported: None, context: 0 }, CUTL_ERROR_CONTEXT),
+            (Sharing::System { errno: 1 }, CUTL_ERROR_SYSTEM),
+            (Sharing::Platform, CUTL_ERROR_UNSUPPORTED),
+        ];
+        let shared = shared.map(|(error, code)| (Error::from(error), code));
+        for (error, expected) in own.into_iter().chain(shared) {
+            let text = format!("{error:?}");
+            let fail = Fail::from(error);
+            assert_eq!((fail.code, fail.driver), (expected, 0), "{text}");
+        }
     }
 
     #[test]

@@ -106,8 +106,8 @@ pub unsafe extern "C" fn cutl_memory_create(
     })
 }
 
-/// Destroys the handle. Keep it until no process uses its timelines. With the last of its timelines
-/// the memory is freed, which waits for the work of the device.
+/// Destroys the handle. Keep it until no process uses its timelines. The memory serves the next
+/// cutl_memory of the context, and is freed with the context.
 ///
 /// Errors: CUTL_ERROR_HANDLE.
 #[unsafe(no_mangle)]

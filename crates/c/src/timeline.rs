@@ -232,8 +232,9 @@ pub unsafe extern "C" fn cutl_timeline_open_memory(
 /// Signals the next value, and writes its point to `out`: a timeline of a stream after all work that
 /// is in the stream now, a timeline of the host at once. Any thread may signal.
 ///
-/// Errors: CUTL_ERROR_CAPTURE if the stream captures; CUTL_ERROR_DRIVER; CUTL_ERROR_HANDLE, also for
-/// an imported timeline; CUTL_ERROR_ARGUMENT.
+/// Errors: CUTL_ERROR_CAPTURE if the stream captures; CUTL_ERROR_POISONED beside
+/// cutl_timeline_poison; CUTL_ERROR_DRIVER; CUTL_ERROR_HANDLE, also for an imported timeline;
+/// CUTL_ERROR_ARGUMENT.
 #[unsafe(no_mangle)]
 pub extern "C" fn cutl_timeline_signal(
     timeline: *const cutl_timeline,
@@ -374,8 +375,8 @@ pub extern "C" fn cutl_timeline_exporter_ended(timeline: *const cutl_timeline) -
 }
 
 /// Ends a timeline of this process now, releases all waits for values that are not reached with
-/// CUTL_ERROR_POISONED, and destroys the handle, also if an error is returned. It waits for calls of
-/// other threads with this timeline.
+/// CUTL_ERROR_POISONED, and destroys the handle, also if an error is returned. A signal of another
+/// thread may be under way, even one that the driver blocks until this call releases a stream.
 ///
 /// Errors: CUTL_ERROR_HANDLE, also for an imported timeline, which stays; CUTL_ERROR_DRIVER.
 #[unsafe(no_mangle)]
@@ -384,21 +385,12 @@ pub extern "C" fn cutl_timeline_poison(timeline: *mut cutl_timeline) -> cutl_res
         if matches!(&*handle::get(timeline.cast_const())?, Imported(_)) {
             return Err(only("poison", "a timeline of this process"));
         }
-        let mut taken = handle::take(timeline.cast_const())?;
-        loop {
-            taken = match Arc::try_unwrap(taken) {
-                Ok(Stream(timeline)) => return Ok(timeline.poison().map(|()| CUTL_OK)?),
-                Ok(Host(timeline)) => {
-                    timeline.poison();
-                    return Ok(CUTL_OK);
-                }
-                Ok(Imported(_)) => return Ok(CUTL_OK),
-                Err(used) => {
-                    std::thread::yield_now();
-                    used
-                }
-            }
+        match &*handle::take(timeline.cast_const())? {
+            Stream(timeline) => timeline.poison()?,
+            Host(timeline) => timeline.poison(),
+            Imported(_) => {}
         }
+        Ok(CUTL_OK)
     })
 }
 

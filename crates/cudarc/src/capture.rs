@@ -27,7 +27,7 @@ pub struct AdoptedCapture<'a> {
 ///
 /// # Errors
 ///
-/// Those of [`capture_info`](cuda_events::StreamRef::capture_info).
+/// The errors of [`capture_info`](cuda_events::StreamRef::capture_info).
 pub fn adopt_capture(stream: &AdoptedStream) -> Result<Option<AdoptedCapture<'_>>> {
     Ok(ForeignCapture::of(stream)?.map(|capture| AdoptedCapture { stream, capture }))
 }
@@ -43,7 +43,7 @@ impl AdoptedCapture<'_> {
     ///
     /// # Errors
     ///
-    /// Those of cudarc's `end_capture`. The capture ends even if there is an error.
+    /// The errors of cudarc's `end_capture`. The capture ends even if there is an error.
     pub fn end(
         self,
         flags: sys::CUgraphInstantiate_flags,
@@ -53,8 +53,10 @@ impl AdoptedCapture<'_> {
         let same = stream.capture_info().is_ok_and(|info| info.id == Some(capture.id()));
         let Some(graph) = stream.owner().end_capture(flags)? else { return Ok(None) };
         let values: Arc<dyn Any + Send + Sync> = if same {
-            // SAFETY: the graph is that of this capture. It and its executable graph are dropped
-            // before the values, because that is the order of the fields.
+            // SAFETY: the graph is that of this capture, as the id was looked at right before; a
+            // thread that ends it and begins another in between is the open hole of the crate's
+            // page. It and its executable graph are dropped before the values, because that is the
+            // order of the fields.
             unsafe { capture.end() }
         } else {
             Arc::new(())

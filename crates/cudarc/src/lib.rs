@@ -55,7 +55,7 @@ fn exported(name: &CStr) -> *mut c_void {
 ///
 /// # Errors
 ///
-/// Those of the same functions.
+/// The errors of the same functions.
 pub fn adopt_context(theirs: &Arc<CudaContext>) -> Result<Context> {
     let driver = driver()?;
     let raw = theirs.cu_ctx().cast();
@@ -66,8 +66,8 @@ pub fn adopt_context(theirs: &Arc<CudaContext>) -> Result<Context> {
             return Ok(context);
         }
     }
-    // SAFETY: the `Arc` keeps the context alive. The rules about captures are cudarc's own: see the
-    // crate's page.
+    // SAFETY: the `Arc` keeps the context alive. What remains is the open hole of the crate's
+    // page: captures that cudarc began.
     unsafe { Context::from_raw_with_owner(driver, raw, theirs.clone()) }
 }
 
@@ -81,11 +81,11 @@ pub type AdoptedStream = ForeignStream<Arc<CudaStream>>;
 ///
 /// # Errors
 ///
-/// Those of the same functions.
+/// The errors of the same functions.
 pub fn adopt_stream(theirs: &Arc<CudaStream>) -> Result<AdoptedStream> {
     let context = adopt_context(theirs.context())?;
     // SAFETY: the `Arc` keeps the stream alive, or the caller of cudarc's `wrap_borrowed_stream`
-    // does. The rules about captures are cudarc's own: see the crate's page.
+    // does. What remains is the open hole of the crate's page.
     unsafe { ForeignStream::new(&context, theirs.cu_stream().cast(), theirs.clone()) }
 }
 
@@ -108,12 +108,12 @@ pub struct AdoptedEvent {
 ///
 /// # Errors
 ///
-/// Those of [`adopt_context`].
+/// The errors of [`adopt_context`].
 pub fn adopt_event(theirs: impl Into<Arc<CudaEvent>>, flags: EventFlags) -> Result<AdoptedEvent> {
     let owner = theirs.into();
     let context = adopt_context(owner.context())?;
     // SAFETY: the `Arc` keeps the event alive. It is not interprocess, because cudarc cannot create
-    // such events; no other flag matters for safety. The rules about captures are cudarc's own.
+    // such events; no other flag matters for safety. What remains is the open hole of the page.
     let event = unsafe { EventRef::from_raw(&context, owner.cu_event().cast(), flags) };
     Ok(AdoptedEvent { event, owner })
 }

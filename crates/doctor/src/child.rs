@@ -12,8 +12,8 @@ use serde_json::Value;
 use crate::probe::{How, Lost, Probe};
 use crate::system::System;
 
-/// The argument with which the doctor starts itself to call the driver; the help does not list it.
-pub(crate) const ARGUMENT: &str = "--ask-the-driver";
+/// The option with which the doctor starts itself to call the driver; the help does not list it.
+pub(crate) const OPTION: &str = "ask-the-driver";
 /// The first words of a line with the results so far, and of a line that names the next step.
 const ANSWERS: &str = "@answers ";
 const STEP: &str = "@step ";
@@ -21,6 +21,9 @@ const STEP: &str = "@step ";
 const SETTINGS: &str = "cuda-soft-driver: CUDA_SOFT_DRIVER: ";
 /// The line after the last results.
 const DONE: &str = "@done";
+
+/// The first step.
+const STARTING: &str = "starting a process that asks the driver";
 
 /// The child's side.
 pub(crate) fn answer(system: &System, contexts: bool) {
@@ -39,32 +42,35 @@ pub(crate) fn answer(system: &System, contexts: bool) {
 
 /// Starts `command`, which prints the lines of [`answer`], and kills it after `limit`.
 pub(crate) fn ask(mut command: Command, limit: Duration) -> Probe {
-    let mut step = String::from("starting a process that asks the driver");
+    let mut step = String::from(STARTING);
     let mut probe = Probe::empty();
     let started =
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut child = match started {
         Ok(child) => child,
         Err(error) => {
-            let how = How::Ended(format!("failed: {error}"));
-            probe.lost = Some(Lost { step, how, settings: None });
-            return probe;
+            return not_started(&error);
         }
     };
     let (sender, receiver) = channel();
     if let Some(output) = child.stdout.take() {
         // It ends with the child's output, or with this process.
-        thread::spawn(move || {
+        let reader = thread::Builder::new().spawn(move || {
             for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
                 if sender.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
                     return;
                 }
             }
         });
+        if let Err(error) = reader {
+            stop(child);
+            return not_started(&error);
+        }
     }
     let (sender, settings) = channel();
     if let Some(errors) = child.stderr.take() {
-        thread::spawn(move || {
+        // Without it the child's errors are not shown, and it may wait for a reader.
+        let reader = thread::Builder::new().spawn(move || {
             for line in BufReader::new(errors).split(b'\n').map_while(Result::ok) {
                 let line = String::from_utf8_lossy(&line).into_owned();
                 match line.strip_prefix(SETTINGS) {
@@ -74,6 +80,10 @@ pub(crate) fn ask(mut command: Command, limit: Duration) -> Probe {
                 }
             }
         });
+        if let Err(error) = reader {
+            stop(child);
+            return not_started(&error);
+        }
     }
     let end = Instant::now() + limit;
     let how = loop {
@@ -87,7 +97,7 @@ pub(crate) fn ask(mut command: Command, limit: Duration) -> Probe {
                     name.clone_into(&mut step);
                 } else if let Some(answers) = line.strip_prefix(ANSWERS) {
                     let answers = serde_json::from_str::<Value>(answers).unwrap_or_default();
-                    probe = Probe::from_json(&answers);
+                    probe = Probe { separate: true, ..Probe::from_json(&answers) };
                 }
                 // Other lines are what a library itself prints.
             }
@@ -107,14 +117,22 @@ pub(crate) fn ask(mut command: Command, limit: Duration) -> Probe {
     // It was written before the end. The other side of the channel goes with the child's errors.
     let settings = match how {
         How::Ended(_) => settings.recv_timeout(Duration::from_secs(1)).ok(),
-        How::Hung(_) => None,
+        How::Hung(_) | How::NotStarted { .. } => None,
     };
     probe.lost = Some(Lost { step, how, settings });
     probe
 }
 
+/// The system refused what the doctor itself needs.
+fn not_started(error: &std::io::Error) -> Probe {
+    let step = String::from(STARTING);
+    let how = How::NotStarted { number: error.raw_os_error(), text: error.to_string() };
+    Probe { lost: Some(Lost { step, how, settings: None }), ..Probe::empty() }
+}
+
 /// Ends the child without waiting for it: one that is stuck in the kernel may never end.
 fn stop(mut child: Child) {
     let _ = child.kill();
-    thread::spawn(move || child.wait());
+    // Where there is no thread, the system cleans up when this process ends.
+    let _ = thread::Builder::new().spawn(move || child.wait());
 }

@@ -2,9 +2,9 @@
 //!
 //! The doctor checks everything that [`cuda_events`] uses to load the driver, and more: driver
 //! libraries and the functions they lack, the kernel module, device nodes and this user's rights to
-//! them, containers, WSL, `CUDA_VISIBLE_DEVICES`, MPS, MIG, compute modes, the fabric manager,
-//! `/dev/shm` and limits. It prints one line for each finding. The last lines are advice: one
-//! sentence for each obstacle.
+//! them, containers, sandboxes, WSL, `CUDA_VISIBLE_DEVICES`, MPS, MIG, compute modes, the fabric
+//! manager, `/dev/shm` and limits. It prints one line for each finding. The last lines are advice:
+//! one sentence for each obstacle.
 //!
 //! ```text
 //! cargo install cuda-events-doctor
@@ -40,11 +40,12 @@ mod system;
 #[path = "../tests/simulated/mod.rs"]
 mod simulated;
 
-use std::ffi::OsString;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use cuda_events::{Driver, Error};
+use lexopt::Arg::{Long, Short};
+use lexopt::Parser;
 
 pub use probe::Probe;
 pub use report::{Check, Finding, Level, Report};
@@ -83,16 +84,19 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// does no harm. So call it first in `main`.
 pub fn main() -> ExitCode {
     let (mut json, mut contexts, mut child) = (false, false, false);
-    for argument in std::env::args_os().skip(1) {
-        match argument.to_str() {
-            Some("--json") => json = true,
-            Some("--context") => contexts = true,
-            Some(child::ARGUMENT) => child = true,
-            Some("--help" | "-h") => return print(HELP),
-            Some("--version" | "-V") => {
+    let mut arguments = Parser::from_env();
+    loop {
+        match arguments.next() {
+            Ok(None) => break,
+            Ok(Some(Long("json"))) => json = true,
+            Ok(Some(Long("context"))) => contexts = true,
+            Ok(Some(Long(child::OPTION))) => child = true,
+            Ok(Some(Long("help") | Short('h'))) => return print(HELP),
+            Ok(Some(Long("version") | Short('V'))) => {
                 return print(concat!("cuda-events-doctor ", env!("CARGO_PKG_VERSION"), "\n"));
             }
-            _ => return refuse(&argument),
+            Ok(Some(other)) => return refuse(&other.unexpected()),
+            Err(error) => return refuse(&error),
         }
     }
     let system = System::here();
@@ -104,7 +108,7 @@ pub fn main() -> ExitCode {
         Ok(program) => {
             let command = || {
                 let mut command = Command::new(&program);
-                command.arg(child::ARGUMENT).args(contexts.then_some("--context"));
+                command.arg(format!("--{}", child::OPTION)).args(contexts.then_some("--context"));
                 command
             };
             let probe = child::ask(command(), LIMIT);
@@ -143,9 +147,9 @@ fn print(text: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn refuse(argument: &OsString) -> ExitCode {
+fn refuse(error: &lexopt::Error) -> ExitCode {
     use std::io::Write;
-    let text = format!("cuda-events-doctor: {argument:?} is not an option\n\n{HELP}");
+    let text = format!("cuda-events-doctor: {error}\n\n{HELP}");
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
     ExitCode::from(2)
 }

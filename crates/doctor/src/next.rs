@@ -1,41 +1,47 @@
 //! The one sentence that says what to do next.
 
-use crate::checks::Facts;
-use crate::probe::Library;
+use crate::checks::Evidence;
+use crate::probe::{How, Library};
 use crate::report::{Check, Finding, Level};
 
-/// The checks whose advice comes first, depending on the step that the driver reached. A cause
-/// comes before its consequences.
-fn order(facts: &Facts) -> &'static [Check] {
+/// The checks in the order in which their advice counts. What a check has seen comes before what a
+/// code usually means, which is all that [`Check::Init`] knows, and a cause before its consequences.
+fn order(evidence: &Evidence) -> Vec<Check> {
     use Check::{
-        Bus, Container, Devices, Elsewhere, Fabric, Init, Library as Lib, Limits, Mig, Module, Mps,
-        Nodes, Platform, Variable, Visible, Wsl,
+        Bus, Container, Devices, Elsewhere, Fabric, Init, Library as Lib, Limits, Log, Mig, Module,
+        Mps, Nodes, Platform, Variable, Visible, Wsl,
     };
-    if facts.probe.lost.is_some() {
-        return &[Init];
-    }
-    if let Library::Refused { .. } = facts.probe.library {
-        return &[Platform, Variable, Bus, Wsl, Container, Elsewhere, Lib, Module, Nodes];
-    }
-    if matches!(&facts.probe.init, Some(Err(failure)) if failure.forked) {
-        return &[Init];
-    }
-    match facts.code() {
-        Some(2 | 304) => &[Limits, Init],
-        Some(3) => &[Init],
-        Some(46) => &[Devices, Init],
-        Some(101) => &[Visible, Mig, Init],
-        Some(802) => &[Fabric, Init],
-        Some(803) => &[Module, Init],
-        Some(804) => &[Lib, Init],
-        Some(805..=809) => &[Mps, Init],
-        Some(999) => &[Bus, Wsl, Container, Module, Nodes, Mps, Init],
-        // There is no device: 100, or a count of zero.
-        _ if facts.probe.devices.is_empty() => {
-            &[Visible, Bus, Wsl, Container, Module, Nodes, Mig, Init]
+    /// From the machine to the process.
+    const CAUSES: [Check; 12] =
+        [Platform, Wsl, Bus, Container, Module, Log, Nodes, Lib, Limits, Mps, Mig, Devices];
+    let probe = evidence.probe;
+    // What the code speaks of, where it was also seen.
+    let first: &[Check] = match (&probe.lost, evidence.code()) {
+        (Some(lost), _) => match &lost.how {
+            How::NotStarted { .. } => &[Init],
+            How::Ended(_) if lost.settings.is_some() => &[Init],
+            How::Ended(how) if how.contains("SIGSYS") => &[Init],
+            How::Ended(_) => &[Module, Lib, Init],
+            How::Hung(_) => &[Mps, Log, Module, Init],
+        },
+        _ if matches!(probe.library, Library::Refused { .. }) => {
+            &[Platform, Variable, Bus, Wsl, Container, Elsewhere, Lib, Module, Log, Nodes]
         }
-        _ => &[Devices],
-    }
+        _ if matches!(&probe.init, Some(Err(failure)) if failure.forked) => &[Init],
+        (_, Some(2 | 304)) => &[Limits],
+        (_, Some(46)) => &[Devices],
+        (_, Some(101)) => &[Visible, Mig],
+        (_, Some(802)) if evidence.bus.switches > 0 => &[Fabric],
+        (_, Some(803)) => &[Lib, Module],
+        (_, Some(804)) => &[Lib],
+        (_, Some(805..=809)) => &[Mps],
+        // There is no device: 100, or a count of zero. Where there is none without the variable
+        // either, something else is wrong first.
+        _ if probe.is_without_device() && probe.unhidden != Some(0) => &[Visible],
+        _ => &[],
+    };
+    let last = [Fabric, Init, Variable, Elsewhere, Visible];
+    first.iter().copied().chain(CAUSES).chain(last).collect()
 }
 
 /// Checks whose findings follow from one another: one piece of advice for each group. An error of
@@ -51,9 +57,9 @@ fn group(check: Check) -> Option<u8> {
 }
 
 /// What to do next, and what to do after that.
-pub(crate) fn next(facts: &Facts, findings: &[Finding]) -> (String, Vec<String>) {
-    if let Some(device) = facts.probe.devices.iter().find(|device| device.is_usable()) {
-        let advice = if facts.is_software() {
+pub(crate) fn next(evidence: &Evidence, findings: &[Finding]) -> (String, Vec<String>) {
+    if let Some(device) = evidence.probe.devices.iter().find(|device| device.is_usable()) {
+        let advice = if evidence.is_software() {
             String::from(
                 "Nothing needs to be done to run on the software driver; to use a GPU, remove it \
                  from CUDA_EVENTS_DRIVER, LD_PRELOAD or the library search path.",
@@ -67,8 +73,9 @@ pub(crate) fn next(facts: &Facts, findings: &[Finding]) -> (String, Vec<String>)
         return (advice, Vec::new());
     }
     let wrong: Vec<_> = findings.iter().filter(|finding| finding.level == Level::Wrong).collect();
-    let ordered =
-        order(facts).iter().find_map(|check| wrong.iter().find(|finding| finding.check == *check));
+    let ordered = order(evidence)
+        .iter()
+        .find_map(|check| wrong.iter().find(|finding| finding.check == *check));
     let Some(first) = ordered.or(wrong.first()) else {
         let advice = "Run `nvidia-smi`, and report its output together with this text.";
         return (String::from(advice), Vec::new());
@@ -76,14 +83,20 @@ pub(crate) fn next(facts: &Facts, findings: &[Finding]) -> (String, Vec<String>)
     let mut groups = vec![group(first.check)];
     // Without the variable the driver works, so the machine is in order. A process that was lost
     // says nothing of the rest.
-    if first.check == Check::Init || facts.probe.unhidden.is_some_and(|count| count > 0) {
+    let unasked = matches!(
+        &evidence.probe.lost,
+        Some(lost) if matches!(lost.how, How::NotStarted { .. })
+    );
+    if (first.check == Check::Init && !unasked)
+        || evidence.probe.unhidden.is_some_and(|count| count > 0)
+    {
         groups.push(Some(0));
     }
     let variable = wrong.iter().any(|finding| finding.check == Check::Variable);
     let mut then = Vec::new();
     for finding in &wrong {
         let of = group(finding.check);
-        // The only library that is tried is the variable's.
+        // While the variable names a library, no other is tried.
         let follows = variable && matches!(finding.check, Check::Library | Check::Elsewhere);
         if of.is_some() && !groups.contains(&of) && !follows {
             groups.push(of);

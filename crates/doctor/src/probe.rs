@@ -176,7 +176,7 @@ impl Node {
 /// How the process that asked the driver was lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Lost {
-    /// What it did last.
+    /// The last step that the process began.
     pub(crate) step: String,
     pub(crate) how: How,
     /// What the software driver wrote about its settings before it ended the process.
@@ -190,6 +190,8 @@ pub(crate) enum How {
     Hung(Duration),
     /// It ended by itself, as the text says.
     Ended(String),
+    /// The system did not start it, with this error number.
+    NotStarted { number: Option<i32>, text: String },
 }
 
 /// The driver's results: loading, `cuInit` and the devices; and the device nodes that can be
@@ -206,6 +208,8 @@ pub struct Probe {
     pub(crate) lost: Option<Lost>,
     /// The number of devices without `CUDA_VISIBLE_DEVICES`, if the driver was asked again.
     pub(crate) unhidden: Option<usize>,
+    /// Whether a process that did nothing else called the driver.
+    pub(crate) separate: bool,
 }
 
 impl Probe {
@@ -217,6 +221,7 @@ impl Probe {
             nodes: Vec::new(),
             lost: None,
             unhidden: None,
+            separate: false,
         }
     }
 
@@ -370,6 +375,7 @@ impl Probe {
             nodes: nodes.collect(),
             lost: None,
             unhidden: None,
+            separate: false,
         }
     }
 }
@@ -412,6 +418,10 @@ fn kind(failure: &LoadFailure) -> &'static str {
 fn nodes(system: &System) -> Vec<String> {
     let names = system.list("/dev").unwrap_or_default();
     let wanted = names.iter().filter(|name| {
+        // The nodes of boards whose processor contains the GPU.
+        if matches!(name.as_str(), "nvmap" | "nvhost-ctrl-gpu" | "nvhost-gpu") {
+            return true;
+        }
         let rest = name.strip_prefix("nvidia");
         rest.is_some_and(|rest| {
             matches!(rest, "ctl" | "-uvm") || (!rest.is_empty() && rest.parse::<u32>().is_ok())

@@ -22,6 +22,8 @@ pub enum Check {
     Bus,
     /// NVIDIA's kernel module, and whether its version is the library's.
     Module,
+    /// The kernel's messages about NVIDIA's module, if this user may read them.
+    Log,
     /// The device nodes in `/dev`, and this user's rights to them.
     Nodes,
     /// The variable `CUDA_EVENTS_DRIVER`.
@@ -57,6 +59,7 @@ impl Check {
             Self::Container => "container",
             Self::Bus => "pci",
             Self::Module => "kernel-module",
+            Self::Log => "kernel-log",
             Self::Nodes => "device-nodes",
             Self::Variable => "driver-variable",
             Self::Library => "library",
@@ -131,7 +134,7 @@ impl Finding {
         Self { advice: Some(advice.into()), ..Self::new(check, Level::Wrong, text.into()) }
     }
 
-    /// The same with the functions that a library lacks.
+    /// Adds the functions that a library lacks to the finding.
     pub(crate) fn lacking(self, lacks: &[String]) -> Self {
         Self { lacks: lacks.to_vec(), ..self }
     }

@@ -202,9 +202,35 @@ impl System {
         self.refusals.get(path).map_or(Ok(()), |number| Err(io::Error::from_raw_os_error(*number)))
     }
 
-    /// The rights and the group of a file, such as `mode 660, group video`.
+    /// Whether a file is a device; in a simulated machine a plain file stands for one.
+    pub(crate) fn is_device(&self, path: &str) -> bool {
+        let Ok(data) = fs::metadata(self.place(path)) else { return false };
+        #[cfg(unix)]
+        if self.root.is_none() {
+            use std::os::unix::fs::FileTypeExt;
+            return data.file_type().is_char_device();
+        }
+        data.is_file()
+    }
+
+    /// The kernel's messages about NVIDIA's driver, as far as this user may read them.
+    pub(crate) fn kernel_messages(&self) -> Vec<String> {
+        let text = match &self.root {
+            Some(_) => self.read("/dev/kmsg").unwrap_or_default(),
+            None => {
+                kernel_records().unwrap_or_else(|| self.read("/var/log/dmesg").unwrap_or_default())
+            }
+        };
+        let about =
+            |text: &&str| ["NVRM", "nvidia", "module"].iter().any(|word| text.contains(word));
+        let bare =
+            |text: &str| text.split_once(';').map_or(text, |(_, text)| text).trim().to_owned();
+        text.lines().filter(about).map(bare).collect()
+    }
+
+    /// The mode and the group of a file.
     #[cfg(unix)]
-    pub(crate) fn rights(&self, path: &str) -> Option<(String, String)> {
+    pub(crate) fn rights(&self, path: &str) -> Option<Rights> {
         use std::os::unix::fs::MetadataExt;
         let data = fs::metadata(self.place(path)).ok()?;
         let number = data.gid().to_string();
@@ -215,12 +241,52 @@ impl System {
             (fields.nth(1) == Some(&number)).then(|| name.to_owned())
         });
         let group = named.unwrap_or(number);
-        Some((format!("mode {:o}, group {group}", data.mode() & 0o777), group))
+        let mode = data.mode() & 0o777;
+        Some(Rights { text: format!("mode {mode:o}, group {group}"), group, mode })
     }
 
     /// Other systems have no such rights.
     #[cfg(not(unix))]
-    pub(crate) fn rights(&self, _path: &str) -> Option<(String, String)> {
+    pub(crate) fn rights(&self, _path: &str) -> Option<Rights> {
         None
     }
+}
+
+/// The records in the kernel's buffer, or none if this user may not read it.
+#[cfg(target_os = "linux")]
+fn kernel_records() -> Option<String> {
+    use std::os::unix::fs::OpenOptionsExt;
+    /// At the end of the records a read fails and does not wait for the next one.
+    const O_NONBLOCK: i32 = 0o4000;
+    /// Far more than the kernel keeps.
+    const RECORDS: usize = 100_000;
+    let mut file = File::options().read(true).custom_flags(O_NONBLOCK).open("/dev/kmsg").ok()?;
+    let mut text = String::new();
+    let mut record = [0; 8192];
+    for _ in 0..RECORDS {
+        match file.read(&mut record) {
+            Ok(size) if size > 0 => {
+                text += &String::from_utf8_lossy(record.get(..size).unwrap_or_default());
+            }
+            // A record was overwritten before it was read.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+            _ => break,
+        }
+    }
+    Some(text)
+}
+
+/// Other systems have no such file.
+#[cfg(not(target_os = "linux"))]
+fn kernel_records() -> Option<String> {
+    None
+}
+
+/// Who may open a file.
+#[cfg_attr(not(unix), allow(dead_code))]
+pub(crate) struct Rights {
+    /// Such as `mode 660, group video`.
+    pub(crate) text: String,
+    pub(crate) group: String,
+    pub(crate) mode: u32,
 }

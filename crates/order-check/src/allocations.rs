@@ -10,7 +10,7 @@ use crate::op::Call;
 const FREED: usize = 1024;
 
 /// Memory that one call allocated ([`Op::Allocate`](crate::Op::Allocate)).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Allocation {
     /// The addresses, without the last one.
@@ -37,11 +37,11 @@ impl Allocations {
 
     /// The memory is freed. A report may still name it, until other memory takes its place.
     pub(crate) fn free(&mut self, range: &Range<u64>) {
-        let Some(of) = self.all.get(&range.start) else { return };
-        self.freed.push_back((range.start, of.call.number));
+        let Some(allocation) = self.all.get(&range.start) else { return };
+        self.freed.push_back((range.start, allocation.call.number));
         if self.freed.len() > FREED
             && let Some((start, number)) = self.freed.pop_front()
-            && self.all.get(&start).is_some_and(|of| of.call.number == number)
+            && self.all.get(&start).is_some_and(|oldest| oldest.call.number == number)
         {
             self.all.remove(&start);
         }
@@ -49,20 +49,21 @@ impl Allocations {
 
     /// The bytes are no longer those of any earlier allocation.
     pub(crate) fn forget(&mut self, range: &Range<u64>) {
-        while let Some(start) = self.last_before(range.end).filter(|of| of.range.end > range.start)
+        while let Some(last) = self.last_before(range.end)
+            && last.range.end > range.start
         {
-            let start = start.range.start;
+            let start = last.range.start;
             self.all.remove(&start);
         }
     }
 
     pub(crate) fn around(&self, address: u64) -> Option<Allocation> {
-        let of = self.last_before(address.checked_add(1)?)?;
-        of.range.contains(&address).then(|| of.clone())
+        let last = self.last_before(address.checked_add(1)?)?;
+        last.range.contains(&address).then(|| last.clone())
     }
 
     fn last_before(&self, end: u64) -> Option<&Allocation> {
-        self.all.range(..end).next_back().map(|(_, of)| of)
+        self.all.range(..end).next_back().map(|(_, last)| last)
     }
 }
 
@@ -71,13 +72,35 @@ mod tests {
     use super::*;
     use crate::op::ThreadId;
 
+    /// One byte of an allocation is enough, and none of its neighbours ends with it.
+    #[test]
+    fn memory_ends_where_other_memory_begins() {
+        let left = |new: Range<u64>| {
+            let mut all = Allocations::default();
+            let call = |number| Arc::new(Call::new("cuMemAlloc_v2", number, ThreadId(1)));
+            for (number, start) in [(1, 0x100), (2, 0x200), (3, 0x300)] {
+                all.begin(start..start + 0x100, &call(number));
+            }
+            all.forget(&new);
+            [0x100, 0x200, 0x300].map(|at| all.around(at).is_some())
+        };
+        let others = [true, false, true];
+        for new in [0x200..0x201, 0x280..0x281, 0x2ff..0x300, 0x200..0x300, 0x201..0x2ff] {
+            assert_eq!(left(new.clone()), others, "{new:x?}");
+        }
+        assert_eq!(left(0x1ff..0x300), [false, false, true]);
+        assert_eq!(left(0x2ff..0x301), [true, false, false]);
+        assert_eq!(left(0x1ff..0x301), [false; 3]);
+        assert_eq!([left(0..0x100), left(0x400..0x500)], [[true; 3]; 2]);
+    }
+
     #[test]
     fn memory_has_one_allocation_at_a_time() {
         let mut all = Allocations::default();
         let call = |number| Arc::new(Call::new("cuMemAlloc_v2", number, ThreadId(1)));
         all.begin(0x100..0x200, &call(1));
         all.begin(0x200..0x280, &call(2));
-        let number = |all: &Allocations, at| all.around(at).map(|of| of.call.number);
+        let number = |all: &Allocations, at| all.around(at).map(|found| found.call.number);
         assert_eq!(
             [0xff, 0x100, 0x1ff, 0x200, 0x280].map(|at| number(&all, at)),
             [None, Some(1), Some(1), Some(2), None]

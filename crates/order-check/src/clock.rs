@@ -1,4 +1,35 @@
 //! Vector clocks: trees with one place for each slot, whose equal parts are shared.
+//!
+//! # Why a slot may be used again
+//!
+//! An agent has a slot, and each of its operations has a time there, one more than the one before.
+//! An access at time *t* in slot *s* happens before an operation with clock *C* if `C[s] >= t`, or
+//! if the floor, which all that may still come is after, has `floor[s] >= t`. When an agent *F* is
+//! gone, another one, *N*, may get its slot. *N* goes on counting at the last time *f* of *F*.
+//! `Slots::reuse` gives the slot away only if
+//!
+//! 1. all work of *F* is over: no operation of *F* will get a time any more, and
+//! 2. no kept access is one of *F*, or the floor has `floor[s] >= f`.
+//!
+//! Then each answer is the one that a new slot would have given:
+//!
+//! * *An access of N.* It has a time `t > f`. By 1, whatever a clock learned of *F* is at most *f*.
+//!   So `C[s] >= t` only if *C* has learned it from *N*: what knows *F* alone is not taken to know
+//!   *N*. No race of *N* is hidden.
+//! * *An access of F, at `t <= f`.* *N* has `C[s] >= f` from its first operation on, and so would
+//!   count as after it without any order. By 2, either no such access is kept and nobody asks, or
+//!   the floor has `floor[s] >= f >= t`, and whatever comes is after it indeed. No race with *F* is
+//!   hidden.
+//! * *No race is invented.* Times of a slot only grow, and so do clocks: what was before an
+//!   operation stays before it.
+//!
+//! A comparison of two whole clocks is not one of an access, and 2 does not cover it: a clock that
+//! knows *N* has a time above *f*, whether it knows all of *F* or nothing. `Slots::covers` sees
+//! that by the last time of the former owner, and gives the answer that its caller takes for safe.
+//!
+//! What is not an access but names a slot obeys the same: the values that streams write are looked
+//! at as accesses are (2), the copies to them that a slot has made are forgotten with its owner, and
+//! the calls that reports name as recent ones are those of the new owner only.
 
 use std::sync::Arc;
 
@@ -311,7 +342,7 @@ impl Clock {
 mod tests {
     use super::Clock;
 
-    fn of(entries: &[(u32, u64)]) -> Clock {
+    fn clock(entries: &[(u32, u64)]) -> Clock {
         let mut clock = Clock::default();
         for &(slot, time) in entries {
             clock.raise(slot, time);
@@ -332,7 +363,7 @@ mod tests {
     fn joins_meets_and_covers() {
         // In one leaf, in two of them, and in trees of different heights.
         for far in [9, 19, 300, 70_000, u32::MAX] {
-            let (a, b) = (of(&[(1, 5), (3, 2), (7, 1)]), of(&[(0, 1), (3, 4), (far, 9)]));
+            let (a, b) = (clock(&[(1, 5), (3, 2), (7, 1)]), clock(&[(0, 1), (3, 4), (far, 9)]));
             let mut joined = a.clone();
             joined.join(&b);
             assert_eq!(entries(&joined), [(0, 1), (1, 5), (3, 4), (7, 1), (far, 9)]);
@@ -341,7 +372,7 @@ mod tests {
             assert_eq!(entries(&turned), entries(&joined));
             assert_eq!(entries(&a.meet(&b)), [(3, 2)]);
             assert_eq!(entries(&b.meet(&a)), [(3, 2)]);
-            assert!(a.meet(&of(&[(far, 1)])).is_empty());
+            assert!(a.meet(&clock(&[(far, 1)])).is_empty());
             assert!(joined.covers(&a) && joined.covers(&b) && !a.covers(&b));
             assert!(a.covers(&Clock::default()) && joined.get(far) == 9 && a.get(far) == 0);
             assert_eq!(entries(&a), [(1, 5), (3, 2), (7, 1)], "a copy changes alone");

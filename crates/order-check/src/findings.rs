@@ -24,7 +24,7 @@ use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 
-use crate::{Finding, Report, Warning};
+use crate::report::{Finding, Report, Warning};
 
 /// The number of errors, and of warnings, that a program can ask for later. All are written.
 const MAX: usize = 1000;
@@ -311,7 +311,7 @@ impl Findings {
     /// Writes a finding. `class` is the name of its class, for [`Suppression::Class`]; an empty
     /// name is not written. Returns whether the finding is an error and not suppressed.
     pub fn add(&mut self, finding: Finding, class: &str) -> bool {
-        if self.suppressed.iter().any(|of| of.covers(&finding, class)) {
+        if self.suppressed.iter().any(|which| which.covers(&finding, class)) {
             self.counts.suppressed += 1;
             return false;
         }
@@ -394,6 +394,51 @@ mod tests {
         let lines = Suppression::from_lines("# of the library\n\n kernel:copy\nclass:free\n");
         let class = Suppression::Class("free".to_owned());
         assert_eq!(lines, Ok(vec![Suppression::Kernel("*copy*".to_owned()), class]));
+    }
+
+    /// Each kind looks at both calls, and at its own part of them.
+    #[test]
+    fn a_suppression_covers_either_call() {
+        use crate::op::{Access, Location, Op, StreamId, ThreadId};
+        use crate::{Call, Checker};
+        let finding = |swapped: bool| {
+            let mut one = Call::new("cuLaunchKernel of softmax", 1, ThreadId(1));
+            let file = "src/game.rs".into();
+            one.location = Some(Location { file, line: 7, column: 3 });
+            let mut other = Call::new("cuMemsetD8Async", 2, ThreadId(1));
+            other.backtrace = Some(std::sync::Arc::new("0: game::load\n1: game::main"));
+            let mut calls = [one, other];
+            if swapped {
+                calls.reverse();
+            }
+            let mut checker = Checker::default();
+            for (call, stream) in calls.into_iter().zip([StreamId(1), StreamId(2)]) {
+                checker.apply(call, Op::Work { stream, accesses: &[Access::write(0x7000, 16)] });
+            }
+            checker.take_findings().remove(0)
+        };
+        for (text, expected) in [
+            ("call:cuLaunchKernel", true),
+            ("call:cuMemsetD8Async", true),
+            ("call:softmax", false),
+            ("kernel:softmax", true),
+            ("kernel:cuMemset", false),
+            ("function:src/game.rs:7:3", true),
+            ("function:game.rs:8", false),
+            ("function:game::load", true),
+            ("function:game::main", true),
+            // A pattern is for one line.
+            ("function:load*main", false),
+            ("function:softmax", false),
+            ("class:rac*", true),
+            ("class:game", false),
+        ] {
+            let suppression = Suppression::from_text(text).expect("it is one");
+            for swapped in [false, true] {
+                let covers = suppression.covers(&finding(swapped), "race");
+                assert_eq!(covers, expected, "{text}, swapped: {swapped}");
+            }
+        }
     }
 
     #[test]

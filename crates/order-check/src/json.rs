@@ -49,22 +49,22 @@ fn list(items: impl Iterator<Item = String>) -> String {
     format!("[{}]", items.collect::<Vec<_>>().join(","))
 }
 
-fn call(of: &Call) -> Object {
+fn call(call: &Call) -> Object {
     let mut object = Object::new();
-    object.text("call", &of.name).field("number", of.number);
-    if let Some(location) = &of.location {
+    object.text("call", &call.name).field("number", call.number);
+    if let Some(location) = &call.location {
         object.text("location", location);
     }
-    if let Some(backtrace) = &of.backtrace {
+    if let Some(backtrace) = &call.backtrace {
         let text = backtrace.to_string();
         object.field("backtrace", list(text.lines().map(quoted)));
     }
     object
 }
 
-fn side(of: &Side) -> String {
-    let mut object = call(&of.call);
-    let kind = match of.kind {
+fn side(side: &Side) -> String {
+    let mut object = call(&side.call);
+    let kind = match side.kind {
         AccessKind::Read => "read",
         AccessKind::Write => "write",
         AccessKind::AtomicRead => "atomic read",
@@ -73,21 +73,21 @@ fn side(of: &Side) -> String {
         AccessKind::Allocate => "allocate",
         AccessKind::Free => "free",
     };
-    object.text("access", kind).text("on", &of.agent).text("thread", &of.thread);
-    if let Some(stream) = of.agent.stream_id() {
+    object.text("access", kind).text("on", &side.agent).text("thread", &side.thread);
+    if let Some(stream) = side.agent.stream_id() {
         object.text("stream", format_args!("{:#x}", stream.0));
     }
-    if let Some(name) = of.agent.stream_name() {
+    if let Some(name) = side.agent.stream_name() {
         object.text("stream_name", name);
     }
-    if let Some(created) = of.agent.stream_created() {
+    if let Some(created) = side.agent.stream_created() {
         object.field("stream_created", call(created).end());
     }
     object.end()
 }
 
-fn report(of: &Report) -> String {
-    let kind = match of.problem {
+fn report(report: &Report) -> String {
+    let kind = match report.problem {
         Problem::Race => "race",
         Problem::UseAfterFree => "use_after_free",
         Problem::DestroyedWhileUsed => "destroyed_while_used",
@@ -96,27 +96,27 @@ fn report(of: &Report) -> String {
     };
     let mut object = Object::new();
     object.text("severity", "error").text("kind", kind);
-    object.field("first", side(&of.first)).field("second", side(&of.second));
-    if !of.problem.is_of_an_object() {
-        let ranges = of.shared.iter();
+    object.field("first", side(&report.first)).field("second", side(&report.second));
+    if !report.problem.is_of_an_object() {
+        let ranges = report.shared.iter();
         let ranges = ranges.map(|at| format!("[\"{:#x}\",\"{:#x}\"]", at.start, at.end));
         object.field("bytes", list(ranges));
     }
-    if let (Some(of), Some(bytes)) = (&of.allocation, of.shared.first()) {
-        let mut allocation = call(&of.call);
-        allocation.text("address", format_args!("{:#x}", of.range.start));
-        allocation.field("size", of.range.end - of.range.start);
-        allocation.field("offset", bytes.start - of.range.start);
+    if let (Some(memory), Some(bytes)) = (&report.allocation, report.shared.first()) {
+        let mut allocation = call(&memory.call);
+        allocation.text("address", format_args!("{:#x}", memory.range.start));
+        allocation.field("size", memory.range.end - memory.range.start);
+        allocation.field("offset", bytes.start - memory.range.start);
         object.field("allocation", allocation.end());
     }
-    object.text("order", &of.order).text("missing", &of.missing).text("text", of).end()
+    object.text("order", &report.order).text("missing", &report.missing).text("text", report).end()
 }
 
-fn warning(of: &Warning) -> String {
-    let calls = of.calls().into_iter().map(|of| call(of).end());
+fn warning(warning: &Warning) -> String {
+    let calls = warning.calls().into_iter().map(|made| call(made).end());
     let mut object = Object::new();
-    object.text("severity", "warning").text("kind", of.name());
-    object.field("calls", list(calls)).text("text", of).end()
+    object.text("severity", "warning").text("kind", warning.name());
+    object.field("calls", list(calls)).text("text", warning).end()
 }
 
 impl Finding {
@@ -131,8 +131,8 @@ impl Finding {
     #[must_use]
     pub fn to_json(&self) -> String {
         match self {
-            Self::Report(of) => report(of),
-            Self::Warning(of) => warning(of),
+            Self::Report(found) => report(found),
+            Self::Warning(found) => warning(found),
         }
     }
 }

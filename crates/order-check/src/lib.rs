@@ -7,6 +7,31 @@
 //! which access came first in this run. In a program that orders its streams by events only, each
 //! missing order is found on every run. For threads of the host see [`HostOrder`].
 //!
+//! # What it computes
+//!
+//! The checker is a race detector by *happens-before*, Lamport's partial order, with vector clocks.
+//! An *agent* is whatever does one thing after another: a stream, a branch of a graph, a thread of
+//! the host, or a host function. Operation *a* happens before operation *b* if one agent did *a*
+//! and then *b*, if *b* waited for *a* by one of the [sources of order](#sources-of-order) below, or
+//! by a chain of these. Two accesses are a *race* if
+//!
+//! * they touch a common byte,
+//! * at least one of them is a write, an allocation or a free, and not both are atomic, and
+//! * neither happens before the other.
+//!
+//! Each agent has a slot in all clocks, and counts its operations. An access is kept as the slot
+//! and the count of its agent, which FastTrack calls an *epoch*. The clock of an operation has for
+//! each slot the highest count that happens before it. So an earlier access happens before the
+//! operation if the clock has at least the access's count in the access's slot: one look-up and no
+//! comparison of whole clocks. Slots of agents that are gone are used again; `src/clock.rs` proves
+//! that this neither hides a race nor invents one.
+//!
+//! * L. Lamport: Time, Clocks, and the Ordering of Events in a Distributed System. Communications
+//!   of the ACM 21(7), 1978.
+//! * F. Mattern: Virtual Time and Global States of Distributed Systems. Parallel and Distributed
+//!   Algorithms, 1989. C. Fidge has published vector clocks at the same time (1988).
+//! * C. Flanagan, S. Freund: FastTrack: Efficient and Precise Dynamic Race Detection. PLDI 2009.
+//!
 //! The crate contains no driver. Another program sees the calls and reports them to the checker: a
 //! software driver, or an observer of a real driver.
 //!
@@ -127,6 +152,7 @@ pub mod feed;
 pub mod findings;
 mod graph;
 mod json;
+mod map;
 #[cfg(all(
     feature = "process",
     target_os = "linux",
@@ -152,12 +178,13 @@ pub mod trace;
 mod values;
 
 pub use allocations::Allocation;
-pub use checker::{Checker, HostOrder, Mark, Options, Size, Warnings};
+pub use checker::{Checker, HostOrder, Options, Size, Warnings};
 pub use op::{
     Access, AccessKind, Backtrace, By, Call, Cell, Compare, ContextId, EventId, FunctionId,
     GraphId, Location, Node, NodeWork, Op, StreamId, StreamKind, Stride, ThreadId, TokenId, What,
 };
 pub use report::{Agent, Finding, Problem, Report, Side, Warning};
+pub use task::Mark;
 
 /// The examples of the README.
 #[cfg(doctest)]

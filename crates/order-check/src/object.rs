@@ -17,10 +17,10 @@ pub(crate) struct Object {
 
 /// The file that an address is in. To look for the function takes long.
 pub(crate) fn at(address: usize, with_symbol: bool) -> Option<Object> {
-    extern "C" fn look(of: *mut libc::dl_phdr_info, _: usize, asked: *mut c_void) -> c_int {
+    extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, asked: *mut c_void) -> c_int {
         // SAFETY: the loader's description, and what the call below has given.
-        let (of, asked) = unsafe { (&*of, &mut *asked.cast::<Asked>()) };
-        asked.found = describe(of, asked);
+        let (info, asked) = unsafe { (&*info, &mut *asked.cast::<Asked>()) };
+        asked.found = describe(info, asked);
         c_int::from(asked.found.is_some())
     }
     let mut asked = Asked { address, with_symbol, found: None };
@@ -35,10 +35,10 @@ struct Asked {
     found: Option<Object>,
 }
 
-fn describe(of: &libc::dl_phdr_info, asked: &Asked) -> Option<Object> {
-    let (bias, address) = (of.dlpi_addr as usize, asked.address);
+fn describe(info: &libc::dl_phdr_info, asked: &Asked) -> Option<Object> {
+    let (bias, address) = (info.dlpi_addr as usize, asked.address);
     // SAFETY: the file's headers, so many.
-    let headers = unsafe { core::slice::from_raw_parts(of.dlpi_phdr, of.dlpi_phnum.into()) };
+    let headers = unsafe { core::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
     let loads = || headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
     let has = |header: &libc::Elf64_Phdr| {
         address.wrapping_sub(bias.wrapping_add(header.p_vaddr as usize)) < header.p_memsz as usize
@@ -53,7 +53,7 @@ fn describe(of: &libc::dl_phdr_info, asked: &Asked) -> Option<Object> {
     // SAFETY: the loader does not unload the file before this function has returned.
     let exported = |dynamic| unsafe { exported(dynamic, bias, address) };
     let symbol = dynamic.filter(|_| asked.with_symbol).and_then(exported);
-    let name = of.dlpi_name;
+    let name = info.dlpi_name;
     // SAFETY: the loader's own name of the file.
     let path = (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }.to_string_lossy());
     Some(Object { path: path.unwrap_or_default().into_owned(), base, symbol })
@@ -81,13 +81,14 @@ unsafe fn table(dynamic: usize, bias: usize, tag: usize) -> Option<usize> {
 /// The address of the first function or variable of this name that a loaded file exports. Files
 /// without the usual hash table are left out.
 pub(crate) fn named(name: &CStr) -> Option<usize> {
-    extern "C" fn look(of: *mut libc::dl_phdr_info, _: usize, asked: *mut c_void) -> c_int {
+    extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, asked: *mut c_void) -> c_int {
         // SAFETY: the loader's description, and what the call below has given.
-        let (of, asked) = unsafe { (&*of, &mut *asked.cast::<(&CStr, Option<usize>)>()) };
+        let (info, asked) = unsafe { (&*info, &mut *asked.cast::<(&CStr, Option<usize>)>()) };
         // SAFETY: the file's headers, so many.
-        let headers = unsafe { core::slice::from_raw_parts(of.dlpi_phdr, of.dlpi_phnum.into()) };
+        let headers =
+            unsafe { core::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
         let mut dynamic = headers.iter().filter(|header| header.p_type == libc::PT_DYNAMIC);
-        let bias = of.dlpi_addr as usize;
+        let bias = info.dlpi_addr as usize;
         let dynamic = dynamic.next().map(|header| bias.wrapping_add(header.p_vaddr as usize));
         // SAFETY: the loader does not unload the file before this function has returned.
         asked.1 = dynamic.and_then(|dynamic| unsafe { defined(dynamic, bias, asked.0) });
@@ -152,10 +153,12 @@ unsafe fn exported(dynamic: usize, bias: usize, address: usize) -> Option<String
         (None, Some(hash)) => {
             let [buckets, first, bloom] = [0, 4, 8].map(|at| half(hash + at));
             let start = hash + 16 + 8 * bloom;
-            let last = (0..buckets).map(|at| half(start + 4 * at)).max().filter(|of| *of >= first);
+            let last =
+                (0..buckets).map(|at| half(start + 4 * at)).max().filter(|last| *last >= first);
             let chain = |at: usize| half(start + 4 * (buckets + at - first));
             // The last one of a chain has the lowest bit.
-            last.and_then(|last| (last..).find(|at| chain(*at) & 1 == 1)).map_or(first, |of| of + 1)
+            last.and_then(|last| (last..).find(|at| chain(*at) & 1 == 1))
+                .map_or(first, |last| last + 1)
         }
         (None, None) => return None,
     };
@@ -190,14 +193,15 @@ mod tests {
     #[test]
     fn it_is_what_the_loader_says() {
         // SAFETY: a name, which is looked up.
-        let of = |name: &CStr| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }.addr();
+        let look_up =
+            |name: &CStr| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }.addr();
         for name in [c"getpid", c"qsort", c"dlsym", c"printf", c"_Unwind_Backtrace"] {
-            let address = of(name) + 1;
+            let address = look_up(name) + 1;
             let (own, loader) = (at(address, true).expect("it is loaded"), asked(address));
             assert_eq!(own.base, loader.dli_fbase.addr(), "{name:?}");
             // SAFETY: the loader's strings.
             let [path, symbol] = [loader.dli_fname, loader.dli_sname]
-                .map(|of| unsafe { CStr::from_ptr(of) }.to_string_lossy());
+                .map(|path| unsafe { CStr::from_ptr(path) }.to_string_lossy());
             assert_eq!(own.path, path, "{name:?}");
             let own = own.symbol.expect("it is exported");
             // A function may have several names.

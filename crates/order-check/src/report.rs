@@ -39,6 +39,13 @@ impl StreamName {
     }
 }
 
+/// The same stream, also if it got a name in between.
+impl PartialEq for StreamName {
+    fn eq(&self, other: &Self) -> bool {
+        (self.id, &self.name, self.context) == (other.id, &other.name, other.context)
+    }
+}
+
 /// `0x51`, `0x51 "copies"`.
 impl fmt::Display for StreamName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -50,7 +57,7 @@ impl fmt::Display for StreamName {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Part {
     Work,
     Node(usize),
@@ -59,10 +66,10 @@ pub(crate) enum Part {
 
 /// The place of an access: a stream, a node of a graph or a host function in a stream, or a thread
 /// of the host.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Agent(pub(crate) Who);
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Who {
     Stream(Arc<StreamName>, Part),
     Thread(Arc<str>),
@@ -114,7 +121,7 @@ impl fmt::Display for Agent {
 }
 
 /// One of the two accesses that a finding is about.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Side {
     /// The call that the access belongs to.
@@ -151,10 +158,10 @@ pub enum Problem {
     /// One thread destroys an event or a stream while another thread uses it, and nothing orders
     /// the two. In [`HostOrder::Submission`](crate::HostOrder::Submission) only if the other
     /// thread's call is under way meanwhile, as
-    /// [`Feed::object_misused`](crate::feed::Feed::object_misused) reports.
+    /// [`Feed::object_misused`](crate::feed::CallFeed::object_misused) reports.
     DestroyedWhileUsed,
     /// A call uses an event or a stream that an earlier call has destroyed, as
-    /// [`Feed::object_misused`](crate::feed::Feed::object_misused) reports.
+    /// [`Feed::object_misused`](crate::feed::CallFeed::object_misused) reports.
     UseAfterDestroy,
     /// One thread records an event. Another thread waits for the event, or has a stream wait for
     /// it. Nothing orders the two, so the record that the wait is for may differ from run to run.
@@ -171,7 +178,7 @@ impl Problem {
 }
 
 /// Two accesses without an order between them. Its `Display` is a text of several lines.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Report {
     /// The kind of the problem.
@@ -239,10 +246,12 @@ impl fmt::Display for Report {
             }
             writeln!(f, "  bytes:   {ranges}")?;
         }
-        if let (Some(of), Some(bytes)) = (&self.allocation, self.shared.first()) {
-            let (size, at) = (of.range.end - of.range.start, bytes.start - of.range.start);
-            write!(f, "  memory:  from byte {at} of {size} bytes that {} allocated", of.call)?;
-            place_of(f, &of.call)?;
+        if let (Some(Allocation { range, call, .. }), Some(bytes)) =
+            (&self.allocation, self.shared.first())
+        {
+            let (size, at) = (range.end - range.start, bytes.start - range.start);
+            write!(f, "  memory:  from byte {at} of {size} bytes that {call} allocated")?;
+            place_of(f, call)?;
         }
         let mut shown = None;
         for stream in [&self.first, &self.second].into_iter().filter_map(|side| side.agent.stream())
@@ -277,7 +286,7 @@ fn trace(f: &mut fmt::Formatter<'_>, call: &Call) -> fmt::Result {
 }
 
 /// A likely mistake that is not a missing order. Its `Display` is one sentence.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Warning {
     /// A call waits for an event that was never recorded, so it waits for nothing.
@@ -288,7 +297,8 @@ pub enum Warning {
         event: String,
     },
     /// A record replaced an earlier one that nothing had waited for and whose work was pending. A
-    /// later wait for the event does not wait for the work of the earlier record.
+    /// later wait for the event does not wait for the work of the earlier record. Or it waits for
+    /// more than that work, and another thread waits, which may mean the earlier record.
     LostRecord {
         /// The record that was lost.
         lost: Arc<Call>,
@@ -298,6 +308,8 @@ pub enum Warning {
         wait: Arc<Call>,
         /// The event's name.
         event: String,
+        /// Whether the record that replaced it is after the same work.
+        covered: bool,
     },
     /// The host accessed the result of work after a query returned that the work is not done.
     IgnoredQuery {
@@ -355,7 +367,13 @@ impl fmt::Display for Warning {
             Self::NeverRecorded { wait, event } => {
                 write!(f, "{wait} waits for nothing: event {event} was never recorded")
             }
-            Self::LostRecord { lost, by, wait, event } => write!(
+            Self::LostRecord { lost, by, wait, event, covered: true } => write!(
+                f,
+                "{wait} waits for the work before {by}: a thread that means {lost} waits too long, \
+                 as event {event} was recorded again while that work was pending and before anything \
+                 had waited for it"
+            ),
+            Self::LostRecord { lost, by, wait, event, covered: false } => write!(
                 f,
                 "{wait} does not wait for the work before {lost}: {by} recorded event {event} \
                  again while that work was pending and before anything had waited for it"
@@ -382,7 +400,7 @@ impl fmt::Display for Warning {
 }
 
 /// A finding of the checker.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Finding {
     /// Two accesses without an order.
@@ -437,6 +455,8 @@ pub(crate) struct Found {
     pub(crate) under_way: bool,
     /// What may order them and cannot be seen from here.
     pub(crate) outside: Vec<String>,
+    /// A call between them that would have ordered them, and its code.
+    pub(crate) failed: Option<(Arc<Call>, u32)>,
 }
 
 impl From<Found> for Report {
@@ -509,6 +529,12 @@ fn order(found: &Found) -> String {
 fn missing(found: &Found) -> String {
     let (first, second) = (&found.first, &found.second);
     let (before, after) = (&first.call, &second.call);
+    if let Some((call, code)) = &found.failed {
+        return format!(
+            "{call} failed with error {code}, so it ordered nothing: it must succeed, or {after} must \
+             not follow"
+        );
+    }
     match (found.problem, &first.agent.0, &second.agent.0) {
         (Problem::UseAfterFree, ..) => {
             format!("free the memory after {after}, or stop using it after the free")

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, Range, RangeBounds};
 use std::sync::Arc;
 
-use crate::checker::Map;
 use crate::clock::{Clock, Slot};
+use crate::map::Map;
 use crate::op::{AccessKind, Call, Stride};
 use crate::report::Agent;
 
@@ -107,11 +107,11 @@ impl Segments {
 
     /// The segment of just this range.
     fn just(&mut self, range: &Range<u64>) -> Option<&mut Segment> {
-        let is_it = |of: &Segment| (of.start, of.end) == (range.start, range.end);
+        let is_it = |found: &Segment| (found.start, found.end) == (range.start, range.end);
         let next = self.all.get(self.last)?.next;
         if !self.all.get(next).is_some_and(is_it) {
             let at = *self.exact.get(&range.start)?;
-            self.all.get(at).filter(|of| is_it(of))?;
+            self.all.get(at).filter(|found| is_it(found))?;
             self.all.get_mut(self.last)?.next = at;
             self.last = at;
             return self.all.get_mut(at);
@@ -194,8 +194,9 @@ impl Segments {
         let mut left: Option<usize> = None;
         for (start, at) in self.order.range(range) {
             let both = left.and_then(|left| Some((self.all.get(left)?, self.all.get(*at)?)));
-            let alike = both.filter(|(left, of)| left.end == *start && left.same(of));
-            match (alike.map(|(_, of)| of.end), left.and_then(|left| self.all.get_mut(left))) {
+            let alike = both.filter(|(left, right)| left.end == *start && left.same(right));
+            match (alike.map(|(_, right)| right.end), left.and_then(|left| self.all.get_mut(left)))
+            {
                 (Some(end), Some(left)) => {
                     left.end = end;
                     gone.push(*start);
@@ -558,7 +559,7 @@ impl Shadow {
         let same = self.spans.iter().position(|span| span.range == *range);
         let same = same.filter(|&at| {
             new.kind == AccessKind::Read
-                && self.spans.get(at).is_some_and(|of| of.below.all(is_before))
+                && self.spans.get(at).is_some_and(|span| span.below.all(is_before))
         });
         let Some(mut span) = same.map(|at| self.spans.remove(at)) else {
             self.touch_spans(range);
@@ -603,16 +604,16 @@ impl Shadow {
                 self.end_span(span);
                 continue;
             }
-            if span.touched.iter().any(|of| of.start <= part.start && part.end <= of.end) {
+            if span.touched.iter().any(|old| old.start <= part.start && part.end <= old.end) {
                 self.spans.push(span);
                 continue;
             }
             // What is touched already has the reads.
-            let inside = |of: &Range<u64>| of.start < part.end && part.start < of.end;
+            let inside = |old: &Range<u64>| old.start < part.end && part.start < old.end;
             let mut at = part.start;
             let mut others: Vec<Range<u64>> =
-                span.touched.iter().filter(|of| inside(of)).cloned().collect();
-            others.sort_unstable_by_key(|of| of.start);
+                span.touched.iter().filter(|old| inside(old)).cloned().collect();
+            others.sort_unstable_by_key(|other| other.start);
             for other in others {
                 self.split(other.start);
                 self.split(other.end);
@@ -621,10 +622,10 @@ impl Shadow {
             }
             self.add_reads(at..part.end, &span.reads);
             let mut whole = part;
-            span.touched.retain(|of| {
-                let meets = of.start <= whole.end && whole.start <= of.end;
+            span.touched.retain(|old| {
+                let meets = old.start <= whole.end && whole.start <= old.end;
                 if meets {
-                    whole = of.start.min(whole.start)..of.end.max(whole.end);
+                    whole = old.start.min(whole.start)..old.end.max(whole.end);
                 }
                 !meets
             });
@@ -647,7 +648,7 @@ impl Shadow {
     }
 
     fn end_span(&mut self, mut span: Span) {
-        span.touched.sort_unstable_by_key(|of| of.start);
+        span.touched.sort_unstable_by_key(|part| part.start);
         let mut at = span.range.start;
         for part in span.touched {
             self.split(part.start);
@@ -797,7 +798,8 @@ impl Shadow {
         &self,
         range: &Range<u64>,
     ) -> impl Iterator<Item = (Range<u64>, &Entry)> {
-        let first = self.segments.range(..=range.start).next_back().map_or(range.start, |of| of.0);
+        let first =
+            self.segments.range(..=range.start).next_back().map_or(range.start, |(start, _)| start);
         let within = |start: u64, end: u64| start.max(range.start)..end.min(range.end);
         self.segments
             .range(first..range.end.max(first))
@@ -834,10 +836,10 @@ impl Shadow {
     }
 
     /// Some of the rows of a segment. A single one is as many segments as it has.
-    fn insert_rows(&mut self, range: Range<u64>, of: &Segment) {
-        let Some(rows) = of.rows.as_ref().filter(|_| !range.is_empty()) else { return };
+    fn insert_rows(&mut self, range: Range<u64>, whole: &Segment) {
+        let Some(rows) = whole.rows.as_ref().filter(|_| !range.is_empty()) else { return };
         if range.end - range.start > rows.pitch {
-            self.segments.insert(range.start, of.copy(range.end));
+            self.segments.insert(range.start, whole.copy(range.end));
             return;
         }
         for (column, segment) in rows.columns.segments.iter() {

@@ -44,26 +44,26 @@ unsafe extern "C" {
 fn own_stack() -> Range<usize> {
     thread_local!(static STACK: Cell<(usize, usize)> = const { Cell::new((0, 0)) });
     let ask = || {
-        let mut of = core::mem::MaybeUninit::<libc::pthread_attr_t>::zeroed();
+        let mut attributes = core::mem::MaybeUninit::<libc::pthread_attr_t>::zeroed();
         let (mut first, mut bytes) = (core::ptr::null_mut(), 0);
         // SAFETY: this thread, which exists, and places for the answers. A success has filled the
         // attributes, and these are destroyed once.
         unsafe {
-            if libc::pthread_getattr_np(libc::pthread_self(), of.as_mut_ptr()) != 0 {
+            if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {
                 return (1, 1);
             }
-            libc::pthread_attr_getstack(of.as_ptr(), &mut first, &mut bytes);
-            libc::pthread_attr_destroy(of.as_mut_ptr());
+            libc::pthread_attr_getstack(attributes.as_ptr(), &mut first, &mut bytes);
+            libc::pthread_attr_destroy(attributes.as_mut_ptr());
         }
         (first.addr(), first.addr().saturating_add(bytes))
     };
-    let of = STACK.try_with(|stack| {
+    let own = STACK.try_with(|stack| {
         if stack.get() == (0, 0) {
             stack.set(ask());
         }
         stack.get()
     });
-    of.map_or(0..0, |(first, end)| first..end)
+    own.map_or(0..0, |(first, end)| first..end)
 }
 
 /// A word on the stack of this thread.
@@ -132,11 +132,11 @@ pub(crate) fn here() -> Arc<Backtrace> {
     let Ok(mut kept) = KEPT_STACKS.try_lock() else { return capture() };
     let same = |kept: &Kept| {
         // SAFETY: the words of this thread's stack that are outside of this function's frame.
-        let is_there = |of: &(usize, usize)| own.contains(&of.0) && unsafe { word(of.0) } == of.1;
+        let is_there = |at: &(usize, usize)| own.contains(&at.0) && unsafe { word(at.0) } == at.1;
         kept.at == at && kept.returns.iter().all(is_there)
     };
     if let Some(place) = kept.iter().position(same) {
-        let found = kept.get(place).map(|of| of.stack.clone());
+        let found = kept.get(place).map(|kept| kept.stack.clone());
         kept.swap(0, place);
         return found.unwrap_or_else(capture);
     }

@@ -18,7 +18,9 @@ pub const NAMES: [&str; 2] = ["libcuda.so.1", "libcuda.so"];
 #[doc(hidden)]
 macro_rules! stand_in_start {
     () => {
-        /// The loader of programs, which starts this file as the command.
+        /// The loader of programs, which starts this file as the command. The linker drops a section
+        /// that nothing refers to, and until Rust 1.89 `#[used]` alone is no reference to it: so
+        /// the entry refers to it, by a relocation that changes no byte.
         #[cfg(target_arch = "x86_64")]
         #[used]
         #[unsafe(link_section = ".interp")]
@@ -49,6 +51,8 @@ macro_rules! stand_in_start {
                 "mov rdi, [rip + main@GOTPCREL]",
                 "call [rip + __libc_start_main@GOTPCREL]",
                 "hlt",
+                ".reloc ., R_X86_64_NONE, {loader}",
+                loader = sym LOADER,
             )
         }
 
@@ -70,6 +74,8 @@ macro_rules! stand_in_start {
                 "ldr x0, [x0, :got_lo12:main]",
                 "bl __libc_start_main",
                 "brk #0",
+                ".reloc ., R_AARCH64_NONE, {loader}",
+                loader = sym LOADER,
             )
         }
     };

@@ -83,6 +83,25 @@ impl Points {
     }
 }
 
+/// Work to wait for, from [`Checker::mark`](crate::Checker::mark).
+#[derive(Clone, Debug, Default)]
+pub struct Mark(pub(crate) Vec<Point>);
+
+impl Mark {
+    /// Marks other work as well.
+    pub(crate) fn join(&mut self, other: &Self) {
+        let mut points = Points::default();
+        self.0.drain(..).chain(other.0.iter().cloned()).for_each(|point| points.push(point));
+        points.prune(&Clock::default());
+        self.0.extend(points.points());
+    }
+
+    /// The clocks of the work of which all is known.
+    pub(crate) fn clocks(&self) -> impl Iterator<Item = &Clock> {
+        self.0.iter().filter_map(Point::clock)
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) enum Action<'a> {
     /// It only joins the work that it waits for.
@@ -106,28 +125,18 @@ impl Action<'_> {
     }
 }
 
+/// Who does something, in which call.
 #[derive(Clone, Debug)]
-pub(crate) struct Job<'a> {
+pub(crate) struct Actor {
     pub(crate) agent: Agent,
     pub(crate) slot: Slot,
-    pub(crate) action: Action<'a>,
     pub(crate) call: Arc<Call>,
-}
-
-impl Job<'_> {
-    pub(crate) fn into_owned(self) -> Job<'static> {
-        Job {
-            agent: self.agent,
-            slot: self.slot,
-            action: self.action.into_owned(),
-            call: self.call,
-        }
-    }
 }
 
 #[derive(Debug)]
 pub(crate) struct Task {
-    pub(crate) job: Job<'static>,
+    pub(crate) actor: Actor,
+    pub(crate) action: Action<'static>,
     /// What is before it, as far as that is known.
     pub(crate) base: Clock,
     /// What it waits for.

@@ -87,7 +87,7 @@ pub fn thread_is_ready() {
 #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
 #[must_use]
 pub fn file_of(address: usize) -> Option<usize> {
-    crate::object::at(address, false).map(|of| of.base)
+    crate::object::at(address, false).map(|object| object.base)
 }
 
 /// Has Python print the calling thread's stack to a file, if the thread is one of Python's. The
@@ -174,8 +174,8 @@ fn found(address: usize) -> Option<(Option<String>, String)> {
         unsafe { (libc::dladdr(code, found.as_mut_ptr()) != 0).then(|| found.assume_init()) }?;
     // SAFETY: NULL, or the loader's own strings, which last as long as the file is loaded. A file
     // that has made calls of the driver and was unloaded is not found.
-    let [path, symbol] = [found.dli_fname, found.dli_sname].map(|of| unsafe {
-        (!of.is_null()).then(|| core::ffi::CStr::from_ptr(of).to_string_lossy().into_owned())
+    let [path, symbol] = [found.dli_fname, found.dli_sname].map(|name| unsafe {
+        (!name.is_null()).then(|| core::ffi::CStr::from_ptr(name).to_string_lossy().into_owned())
     });
     Some((symbol, format!("{}+{:#x}", path?, address.wrapping_sub(found.dli_fbase.addr()))))
 }
@@ -411,10 +411,11 @@ mod python {
     #[must_use]
     pub unsafe fn takes_write(file: c_int, from: *const c_void, bytes: usize) -> bool {
         let take = |written: &RefCell<Option<Vec<u8>>>| {
-            // SAFETY: only Python writes to that number, and as the caller says.
-            let part = unsafe { core::slice::from_raw_parts(from.cast::<u8>(), bytes) };
             written.try_borrow_mut().is_ok_and(|mut written| {
-                written.as_mut().map(|text| text.extend_from_slice(part)).is_some()
+                let Some(text) = written.as_mut() else { return false };
+                // SAFETY: Python prints the stack that it was asked for, and as the caller says.
+                text.extend_from_slice(unsafe { core::slice::from_raw_parts(from.cast(), bytes) });
+                true
             })
         };
         file == NOWHERE && WRITTEN.try_with(take).unwrap_or(false)

@@ -69,9 +69,9 @@ impl Values {
     }
 
     fn value(&mut self, cell: Cell) -> &mut Value {
-        let of = self.values.entry(cell.address).or_default();
-        of.bytes = of.bytes.max(cell.bytes);
-        of
+        let state = self.values.entry(cell.address).or_default();
+        state.bytes = state.bytes.max(cell.bytes);
+        state
     }
 
     /// A write. The tasks that wait may be able to go on.
@@ -88,9 +88,9 @@ impl Values {
             let before = self.copied_value(cell, |copied| copied.access.content.is_some());
             self.values.insert(cell.address, before);
         }
-        let of = self.value(cell);
-        let touched = of.push((Some(value), false), (slot, time), clock, is_before);
-        let woken = std::mem::take(&mut of.waiting);
+        let state = self.value(cell);
+        let touched = state.push((Some(value), false), (slot, time), clock, is_before);
+        let woken = std::mem::take(&mut state.waiting);
         self.touched += touched;
         woken
     }
@@ -127,18 +127,18 @@ impl Values {
             return woken;
         }
         // A value has at most eight bytes.
-        for (address, of) in self.values.range_mut(range.start.saturating_sub(7)..range.end) {
-            let bytes = *address..address.saturating_add(u64::from(of.bytes));
+        for (address, state) in self.values.range_mut(range.start.saturating_sub(7)..range.end) {
+            let bytes = *address..address.saturating_add(u64::from(state.bytes));
             if !access.touches(&bytes) {
                 continue;
             }
             if anew {
-                of.clear();
+                state.clear();
             }
             let value = access.content(&bytes);
-            self.touched += of.push((value, !anew), at, clock, &is_before);
+            self.touched += state.push((value, !anew), at, clock, &is_before);
             if value.is_some() {
-                woken.append(&mut of.waiting);
+                woken.append(&mut state.waiting);
             }
         }
         woken
@@ -175,7 +175,7 @@ impl Values {
     /// What is before any of the writes.
     pub(crate) fn all(&self, cell: Cell) -> Clock {
         let mut all = Clock::default();
-        for write in self.values.get(&cell.address).iter().flat_map(|of| of.last_writes()) {
+        for write in self.values.get(&cell.address).iter().flat_map(|state| state.last_writes()) {
             all.join(&write.clock);
         }
         all
@@ -198,33 +198,33 @@ impl Values {
 
     /// A stream waits for a value: the copies that wrote it before count from now on.
     pub(crate) fn expect(&mut self, cell: Cell) {
-        if let Some(of) = self.values.get_mut(&cell.address) {
-            of.awaited = true;
+        if let Some(state) = self.values.get_mut(&cell.address) {
+            state.awaited = true;
             return;
         }
-        let of = Value { awaited: true, ..self.copied_value(cell, |_| true) };
-        self.values.insert(cell.address, of);
+        let state = Value { awaited: true, ..self.copied_value(cell, |_| true) };
+        self.values.insert(cell.address, state);
     }
 
     /// A value that was only copied so far, by the copies that are chosen.
     fn copied_value(&self, cell: Cell, chosen: impl Fn(&Copied) -> bool) -> Value {
         let range = cell.access().range;
-        let mut of = Value { bytes: cell.bytes, ..Value::default() };
+        let mut state = Value { bytes: cell.bytes, ..Value::default() };
         for copied in &self.copies {
             if !copied.access.touches(&range) {
                 continue;
             }
             if copied.anew {
-                of.clear();
+                state.clear();
             }
             if !chosen(copied) {
                 continue;
             }
             let is_before = |slot, time| copied.clock.get(slot) >= time;
             let content = (copied.access.content(&range), !copied.anew);
-            of.push(content, (copied.slot, copied.time), &copied.clock, is_before);
+            state.push(content, (copied.slot, copied.time), &copied.clock, is_before);
         }
-        of
+        state
     }
 
     pub(crate) fn wait(&mut self, cell: Cell, task: u64) {
@@ -233,7 +233,7 @@ impl Values {
 
     /// The slots of all writes, and of those that hide them.
     pub(crate) fn slots(&self, mark: &mut impl FnMut(Slot)) {
-        for (slot, writes) in self.values.values().flat_map(|of| &of.writes) {
+        for (slot, writes) in self.values.values().flat_map(|state| &state.writes) {
             mark(*slot);
             let hidden_by = writes.iter().flat_map(|write| &write.hidden_by);
             hidden_by.for_each(|&(slot, _)| mark(slot));
@@ -253,20 +253,20 @@ impl Values {
         for copied in &mut self.copies {
             copied.clock.prune(floor);
         }
-        self.values.retain(|_, of| {
+        self.values.retain(|_, state| {
             // A copy that all agents are after orders no work, unless a stream may see it.
             let mut orders = false;
-            for (slot, writes) in &mut of.writes {
+            for (slot, writes) in &mut state.writes {
                 writes.retain(|write| !write.is_hidden(&known));
                 for write in writes {
                     write.clock.prune(floor);
-                    orders |= write.value.is_some() && (of.awaited || !write.copied)
+                    orders |= write.value.is_some() && (state.awaited || !write.copied)
                         || !known(*slot, write.time);
                 }
             }
-            of.writes.retain(|(_, writes)| !writes.is_empty());
-            of.count = of.writes.iter().map(|(_, writes)| writes.len()).sum();
-            orders || !of.waiting.is_empty()
+            state.writes.retain(|(_, writes)| !writes.is_empty());
+            state.count = state.writes.iter().map(|(_, writes)| writes.len()).sum();
+            orders || !state.waiting.is_empty()
         });
     }
 }
@@ -298,15 +298,18 @@ impl Value {
         is_before: impl Fn(Slot, u64) -> bool,
     ) -> u64 {
         let mut touched = 0;
-        for (of, writes) in &mut self.writes {
+        for (other, writes) in &mut self.writes {
             touched += 1;
             // Of a copy that is before this write, nothing is of use that this write does not know.
             // Only an agent's last write can be one.
-            if writes.back().is_some_and(|last| last.value.is_none() && is_before(*of, last.time)) {
+            if writes
+                .back()
+                .is_some_and(|last| last.value.is_none() && is_before(*other, last.time))
+            {
                 writes.pop_back();
                 self.count -= 1;
             }
-            let known = writes.partition_point(|write| is_before(*of, write.time));
+            let known = writes.partition_point(|write| is_before(*other, write.time));
             let last = known.checked_sub(1).and_then(|last| writes.get_mut(last));
             // One that is before this write hides as much and more.
             if let Some(last) = last.filter(|last| !last.is_hidden(&is_before)) {
@@ -316,8 +319,9 @@ impl Value {
         self.writes.retain(|(_, writes)| !writes.is_empty());
         if self.count >= KEPT {
             touched += self.writes.len() as u64;
-            let first = |of: &(Slot, VecDeque<Write>)| of.1.front().map(|write| write.place);
-            let oldest = (0..).zip(&self.writes).min_by_key(|(_, of)| first(of)).map(|of| of.0);
+            let first = |writes: &VecDeque<Write>| writes.front().map(|write| write.place);
+            let all = self.writes.iter().map(|(_, writes)| first(writes));
+            let oldest = (0..).zip(all).min_by_key(|(_, place)| *place).map(|(at, _)| at);
             if let Some((_, writes)) = oldest.and_then(|oldest: usize| self.writes.get_mut(oldest))
             {
                 writes.pop_front();
@@ -328,7 +332,7 @@ impl Value {
         self.count += 1;
         let (place, hidden_by) = (self.last_place, Vec::new());
         let write = Write { value, copied, place, time, clock: clock.clone(), hidden_by };
-        match self.writes.iter_mut().find(|(of, _)| *of == slot) {
+        match self.writes.iter_mut().find(|(other, _)| *other == slot) {
             Some((_, writes)) => writes.push_back(write),
             None => self.writes.push((slot, VecDeque::from([write]))),
         }

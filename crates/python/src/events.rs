@@ -39,6 +39,8 @@ const LEN: usize = 8 + Place::LEN + FILE_LEN + 10;
 enum Fault {
     Timeline(Error),
     Text(String),
+    /// Of a handler of a signal.
+    Python(PyErr),
 }
 
 impl<E: Into<Error>> From<E> for Fault {
@@ -67,8 +69,13 @@ fn run<T: Send>(py: Python<'_>, run: impl FnOnce() -> Result<T> + Send) -> PyRes
     py.detach(run).map_err(|fault| match fault {
         Fault::Timeline(error) => exception(py, &error),
         Fault::Text(text) => plain(py, text),
+        Fault::Python(error) => error,
     })
 }
+
+/// A stream's handle, and its id: the driver gives handles again, and ids never. Without ids, before
+/// CUDA 12.0, it is 0.
+type Named = (usize, u64);
 
 /// A timeline of a recording stream.
 struct Line {
@@ -80,7 +87,7 @@ struct Line {
 struct Recorded {
     timeline: Timeline,
     /// The stream that it belongs to; none while it is ready for any.
-    handle: Option<usize>,
+    stream: Option<Named>,
 }
 
 /// The timelines of a device. None is ever dropped: importers may wait for each as long as the
@@ -94,7 +101,7 @@ struct Recording {
 
 #[derive(Default)]
 struct Lines {
-    by_stream: HashMap<usize, Arc<Line>>,
+    by_stream: HashMap<Named, Arc<Line>>,
     ready: Vec<Arc<Line>>,
     /// All, those that were used longest ago first.
     order: Vec<Arc<Line>>,
@@ -137,7 +144,7 @@ impl Recording {
             let Ok(descriptor) = bytes.try_into() else {
                 return text("a timeline has no descriptor");
             };
-            let state = Mutex::new(Recorded { timeline, handle: None });
+            let state = Mutex::new(Recorded { timeline, stream: None });
             made.push(Arc::new(Line { place, descriptor, state }));
         }
         lock(&self.lines).ready.append(&mut made);
@@ -158,11 +165,26 @@ impl Recording {
         self.grow()
     }
 
-    /// Records. Two driver calls: other code may capture in the stream, and a graph would set the
-    /// timeline back at each launch, so the first asks for that.
+    /// The stream that somebody records in.
+    #[allow(unsafe_code)]
+    fn stream(&self, handle: usize) -> StreamRef {
+        // SAFETY: a live stream of the device's primary context, as the caller of the backend
+        // promises by recording in it. It is used for a record only.
+        unsafe { StreamRef::from_raw(&self.context, raw(handle)) }
+    }
+
+    /// Records. Three driver calls: the handle may be that of a new stream, while the signal of a
+    /// destroyed one is pending; and other code may capture in the stream, and a graph would set the
+    /// timeline back at each launch, so the second asks for that.
     fn record(&self, handle: usize) -> Result<(Point, Arc<Line>)> {
+        let id = match self.stream(handle).id() {
+            Ok(id) => id,
+            Err(cuda_events::Error::Unsupported { .. }) => 0,
+            Err(error) => return Err(error.into()),
+        };
+        let named = (handle, id);
         loop {
-            let line = match self.line_of(handle)? {
+            let line = match self.line_of(named)? {
                 Some(line) => line,
                 None => {
                     self.grow()?;
@@ -171,7 +193,7 @@ impl Recording {
             };
             let recorded = lock(&line.state);
             // Meanwhile it may have become another stream's.
-            if recorded.handle == Some(handle) {
+            if recorded.stream == Some(named) {
                 let point = recorded.timeline.signal()?;
                 drop(recorded);
                 return Ok((point, line));
@@ -179,22 +201,18 @@ impl Recording {
         }
     }
 
-    #[allow(unsafe_code)]
-    fn line_of(&self, handle: usize) -> Result<Option<Arc<Line>>> {
+    fn line_of(&self, named: Named) -> Result<Option<Arc<Line>>> {
         let mut lines = lock(&self.lines);
-        if let Some(line) = lines.by_stream.get(&handle) {
+        if let Some(line) = lines.by_stream.get(&named) {
             return Ok(Some(Arc::clone(line)));
         }
         if lines.ready.is_empty() {
             lines.reclaim();
         }
         let Some(line) = lines.ready.pop() else { return Ok(None) };
-        // SAFETY: a live stream of the device's primary context, as the caller of the backend
-        // promises by recording in it. It is used for a record only.
-        let stream = unsafe { StreamRef::from_raw(&self.context, raw(handle)) };
         let mut recorded = lock(&line.state);
-        match recorded.timeline.move_to(stream) {
-            Ok(true) => recorded.handle = Some(handle),
+        match recorded.timeline.move_to(self.stream(named.0)) {
+            Ok(true) => recorded.stream = Some(named),
             // It failed in an earlier stream: it is not used again.
             Ok(false) => return Ok(None),
             Err(error) => {
@@ -204,7 +222,7 @@ impl Recording {
             }
         }
         drop(recorded);
-        lines.by_stream.insert(handle, Arc::clone(&line));
+        lines.by_stream.insert(named, Arc::clone(&line));
         lines.order.push(Arc::clone(&line));
         Ok(Some(line))
     }
@@ -221,8 +239,8 @@ impl Lines {
                 line.state.try_lock().is_ok_and(|mut recorded| {
                     let timeline = &recorded.timeline;
                     let is_idle = timeline.submitted() == Ok(timeline.completed());
-                    if is_idle && let Some(handle) = recorded.handle.take() {
-                        self.by_stream.remove(&handle);
+                    if is_idle && let Some(named) = recorded.stream.take() {
+                        self.by_stream.remove(&named);
                     }
                     is_idle
                 })
@@ -287,23 +305,25 @@ fn import(
     let file = match found {
         Some(file) => file.map_err(|_| Fault::Text(none_left()))?,
         None => {
-            let file = handover::fetch(&Place::from_bytes(place)).map_err(|error| {
+            let signals = || Python::attach(|py| py.check_signals());
+            let fetched = handover::fetch(&Place::from_bytes(place), &signals);
+            fetched.map_err(Fault::Python)?.map_err(|error| {
                 Fault::Text(format!(
                     "the exporter of the event does not answer: {error}; it has ended, or runs in \
                      another network namespace: give both containers one network (one pod, or \
                      hostNetwork)"
                 ))
-            })?;
-            let Ok(copy) = file.try_clone() else { return text(none_left()) };
-            lock(&IMPORTED).get_or_insert_default().files.insert(place, copy);
-            file
+            })?
         }
     };
+    let Ok(copy) = file.try_clone() else { return text(none_left()) };
     let named = TimelineDescriptor::from_bytes(&descriptor)?;
     let context = primary(Device::new(driver, device)?)?;
     let made = Arc::new(ImportedTimeline::open(&context, file, &named)?);
     let mut imports = lock(&IMPORTED);
-    let timelines = &mut imports.get_or_insert_default().timelines;
+    let Imports { files, timelines } = imports.get_or_insert_default();
+    // Not before the file has shown to be one of timelines: a refused one is closed.
+    files.entry(place).or_insert(copy);
     // Another thread may have been sooner.
     let import = Import { place, timeline: Arc::clone(&made) };
     let found = Arc::clone(&timelines.entry((device, descriptor)).or_insert(import).timeline);
@@ -331,7 +351,7 @@ struct State {
 enum Source {
     Own(Arc<Line>),
     Imported {
-        /// Held for its share.
+        /// Keeps the import alive.
         _timeline: Arc<ImportedTimeline>,
         bytes: [u8; LEN],
     },
@@ -432,15 +452,18 @@ impl TimelineEvent {
     fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         let state = lock(&self.state);
         let bytes = match (&state.point, &state.source) {
-            (Some(point), Some(Source::Own(line))) => ENVELOPE.seal::<LEN>(&[
-                &point.value().to_le_bytes(),
-                &line.place.to_bytes(),
-                &line.descriptor,
-            ]),
-            (_, Some(Source::Imported { bytes, .. })) => *bytes,
-            _ => ENVELOPE.seal::<LEN>(&[&[0; 8], &[0; Place::LEN], &[0; FILE_LEN]]),
+            (Some(point), Some(Source::Own(line))) => ENVELOPE
+                .seal::<LEN>(&[
+                    &point.value().to_le_bytes(),
+                    &line.place.to_bytes(),
+                    &line.descriptor,
+                ])
+                .ok(),
+            (_, Some(Source::Imported { bytes, .. })) => Some(*bytes),
+            _ => ENVELOPE.seal::<LEN>(&[&[0; 8], &[0; Place::LEN], &[0; FILE_LEN]]).ok(),
         };
-        PyBytes::new(py, &bytes)
+        // The fields have this length. Zeros are no message of any kind.
+        PyBytes::new(py, &bytes.unwrap_or([0; LEN]))
     }
 
     /// Makes later work of a stream of the device wait for the last record.

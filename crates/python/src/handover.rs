@@ -1,22 +1,32 @@
 //! Gives file descriptors to processes that have bytes of ours.
 
-use std::io::{Error, ErrorKind, IoSlice, IoSliceMut, Read, Result, Write};
+use std::ffi::c_int;
+use std::io::{Error, ErrorKind, IoSlice, IoSliceMut, Read, Result};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use pyo3::PyResult;
+use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_peercred};
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, socket_with,
 };
 
-/// How long either side waits for the other.
+/// How long a request may take, on either side.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How many clients are served at once. Others wait.
+/// How long a client waits before it looks for signals.
+const SLICE: Duration = Duration::from_millis(100);
+/// How many clients of the same user are served at once. Others wait.
 const CLIENTS: usize = 64;
+/// And of other users: a container may have users of its own, but every user of the machine sees
+/// the socket. More are refused, so they keep nobody waiting.
+const STRANGERS: usize = 8;
 /// How soon the server tries again.
 const AGAIN: Duration = Duration::from_millis(10);
 
@@ -48,9 +58,8 @@ impl Place {
         Self { name, ask }
     }
 
-    fn address(name: [u8; 16]) -> Result<SocketAddr> {
-        let hex = u128::from_le_bytes(name);
-        SocketAddr::from_abstract_name(format!("cuda-timelines-{hex:032x}"))
+    fn address(name: [u8; 16]) -> String {
+        format!("cuda-timelines-{:032x}", u128::from_le_bytes(name))
     }
 }
 
@@ -84,8 +93,10 @@ fn start() -> Result<Offers> {
     let mut random = std::fs::File::open("/dev/urandom")?;
     random.read_exact(&mut name)?;
     random.read_exact(&mut secret)?;
-    let listener = UnixListener::bind_addr(&Place::address(name)?)?;
-    let clients = Arc::new(());
+    let address = SocketAddr::from_abstract_name(Place::address(name))?;
+    let listener = UnixListener::bind_addr(&address)?;
+    close_in_children(&listener)?;
+    let (clients, strangers) = (Arc::new(()), Arc::new(()));
     let serve = move || {
         for client in listener.incoming() {
             // Without a file descriptor left, the client waits until there is one.
@@ -93,12 +104,16 @@ fn start() -> Result<Offers> {
                 std::thread::sleep(AGAIN);
                 continue;
             };
+            let is_own = is_of_own_user(&client);
+            if !is_own && Arc::strong_count(&strangers) > STRANGERS {
+                continue;
+            }
             // A client that says nothing keeps no other one waiting, unless there are many. Without
             // a thread for it, it sees the connection end.
-            while Arc::strong_count(&clients) > CLIENTS {
+            while is_own && Arc::strong_count(&clients) > CLIENTS {
                 std::thread::sleep(AGAIN);
             }
-            let share = Arc::clone(&clients);
+            let share = Arc::clone(if is_own { &clients } else { &strangers });
             let _ = std::thread::Builder::new().name("cuda-timelines-client".to_owned()).spawn(
                 move || {
                     let _share = share;
@@ -111,11 +126,57 @@ fn start() -> Result<Offers> {
     Ok(Offers { name, secret, files: Vec::new() })
 }
 
+/// Whether the process at the other end has the same user, or root's rights.
+fn is_of_own_user(client: &UnixStream) -> bool {
+    socket_peercred(client)
+        .is_ok_and(|peer| peer.uid == rustix::process::geteuid() || peer.uid.is_root())
+}
+
+/// The socket that this process listens on.
+static LISTENER: AtomicI32 = AtomicI32::new(-1);
+
+/// A forked child has no thread that answers, so it must not keep the socket open: who connects to
+/// it after the parent's end would wait.
+fn close_in_children(listener: &UnixListener) -> Result<()> {
+    type Handler = Option<extern "C" fn()>;
+    unsafe extern "C" {
+        fn pthread_atfork(prepare: Handler, parent: Handler, child: Handler) -> c_int;
+        fn close(file: c_int) -> c_int;
+    }
+    extern "C" fn in_child() {
+        let listener = LISTENER.swap(-1, Ordering::Relaxed);
+        if listener >= 0 {
+            // SAFETY: the thread that owns it does not exist in the child, so nothing else there
+            // uses or closes this descriptor; the call may be made in a handler of a fork.
+            unsafe { close(listener) };
+        }
+    }
+    LISTENER.store(listener.as_raw_fd(), Ordering::Relaxed);
+    // SAFETY: the handler takes no arguments and is in a module that Python never unloads.
+    match unsafe { pthread_atfork(None, None, Some(in_child)) } {
+        0 => Ok(()),
+        code => Err(Error::from_raw_os_error(code)),
+    }
+}
+
 fn answer(mut client: &UnixStream) -> Result<()> {
-    client.set_read_timeout(Some(PATIENCE))?;
+    // One deadline, and not one for each byte.
+    let deadline = Instant::now() + PATIENCE;
     client.set_write_timeout(Some(PATIENCE))?;
-    let mut asked = [0; Place::ASK];
-    client.read_exact(&mut asked)?;
+    let (mut asked, mut have) = ([0; Place::ASK], 0);
+    while have < asked.len() {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        client.set_read_timeout(Some(left))?;
+        match client.read(asked.get_mut(have..).unwrap_or_default()) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(more) => have += more,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
     let file = {
         let offers = OFFERS.lock().unwrap_or_else(PoisonError::into_inner);
         let (secret, number) = asked.split_at(16);
@@ -134,29 +195,63 @@ fn answer(mut client: &UnixStream) -> Result<()> {
     Ok(())
 }
 
-/// Gets the file from its process, which may be this one.
-pub(crate) fn fetch(place: &Place) -> Result<OwnedFd> {
-    let address = Place::address(place.name)?;
-    let mut server = loop {
-        match UnixStream::connect_addr(&address) {
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            connected => break connected?,
+/// Gets the file from its process, which may be this one. While it waits, it calls `signals` several
+/// times a second, and ends with that one's error.
+pub(crate) fn fetch(
+    place: &Place,
+    signals: &dyn Fn() -> PyResult<()>,
+) -> PyResult<Result<OwnedFd>> {
+    let deadline = Instant::now() + PATIENCE;
+    // `None` once more: the call was interrupted, or has waited for a slice of time.
+    let again = |result: rustix::io::Result<usize>| -> PyResult<Option<Result<usize>>> {
+        match result {
+            Err(Errno::INTR | Errno::AGAIN) => {
+                signals()?;
+                let is_late = Instant::now() >= deadline;
+                Ok(is_late.then(|| Err(Error::from(ErrorKind::TimedOut))))
+            }
+            other => Ok(Some(other.map_err(Error::from))),
         }
     };
-    server.set_read_timeout(Some(PATIENCE))?;
-    server.set_write_timeout(Some(PATIENCE))?;
-    server.write_all(&place.ask)?;
+    let connected = || -> rustix::io::Result<(OwnedFd, SocketAddrUnix)> {
+        let server =
+            socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+        for timeout in [Timeout::Send, Timeout::Recv] {
+            set_socket_timeout(&server, timeout, Some(SLICE))?;
+        }
+        let address = SocketAddrUnix::new_abstract_name(Place::address(place.name).as_bytes())?;
+        Ok((server, address))
+    };
+    let (server, address) = match connected() {
+        Ok(both) => both,
+        Err(error) => return Ok(Err(error.into())),
+    };
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut rights = RecvAncillaryBuffer::new(&mut space);
     let mut byte = [0];
-    // A signal of the system may interrupt it.
-    rustix::io::retry_on_intr(|| {
-        let mut data = [IoSliceMut::new(&mut byte)];
-        rustix::net::recvmsg(&server, &mut data, &mut rights, RecvFlags::CMSG_CLOEXEC)
-    })?;
+    let mut steps: [&mut dyn FnMut() -> rustix::io::Result<usize>; 3] = [
+        // It waits while the queue of the server is full.
+        &mut || rustix::net::connect(&server, &address).map(|()| 0),
+        &mut || rustix::net::send(&server, &place.ask, SendFlags::NOSIGNAL),
+        &mut || {
+            let mut data = [IoSliceMut::new(&mut byte)];
+            rustix::net::recvmsg(&server, &mut data, &mut rights, RecvFlags::CMSG_CLOEXEC)
+                .map(|message| message.bytes)
+        },
+    ];
+    for step in &mut steps {
+        loop {
+            match again(step())? {
+                None => {}
+                Some(Ok(_)) => break,
+                Some(Err(error)) => return Ok(Err(error)),
+            }
+        }
+    }
     let file = rights.drain().find_map(|message| match message {
         RecvAncillaryMessage::ScmRights(mut files) => files.next(),
         _ => None,
     });
-    file.ok_or_else(|| Error::new(ErrorKind::PermissionDenied, "it refused to send its file"))
+    let refused = || Error::new(ErrorKind::PermissionDenied, "it refused to send its file");
+    Ok(file.ok_or_else(refused))
 }

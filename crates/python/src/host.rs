@@ -4,7 +4,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::error::{detached, plain};
+use crate::error::detached;
 use crate::foreign::{self, in_stream};
 use crate::guard::Closing;
 use crate::point::{Point, signalled};
@@ -73,8 +73,12 @@ impl HostTimeline {
     /// Ends the timeline, after a failure: all waits for later values end, those of hosts with
     /// Poisoned.
     fn poison(&self, py: Python<'_>) -> PyResult<()> {
-        let taken = self.0.take_alone(|_| Ok(())).map_err(|text| plain(py, text))?;
-        py.detach(move || taken.map(cuda_timelines::HostTimeline::poison));
+        let Some(host) = self.0.get() else { return Ok(()) };
+        py.detach(move || {
+            host.poison();
+            drop(host);
+            self.0.close();
+        });
         Ok(())
     }
 

@@ -95,7 +95,7 @@ impl TimelineMemory {
         Ok(Self(Closing::new(made)))
     }
 
-    /// Frees the memory once its timelines are closed. Keep it until no other process uses it.
+    /// Keep it open until no other process uses it. The next memory of the device has its place.
     fn close(&self) {
         self.0.close();
     }

@@ -47,13 +47,21 @@ impl Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         let Some(mut timeline) = self.timeline.take() else { return };
-        // The drop may write to the stream, whose handle may be another one's if it was closed.
-        let is_open = || Python::try_attach(|py| check_open(py, &self.stream).is_ok());
-        if self.stream.owner().is_some() && is_open() == Some(false) {
-            let other = substitute(timeline.stream().context());
-            if !other.is_ok_and(|other| timeline.move_to(other) == Ok(true)) {
-                core::mem::forget(timeline);
+        // The drop may write to the stream, whose handle may be another one's if it was closed. Who
+        // passed an integer keeps the stream.
+        if self.stream.owner().is_none() {
+            return;
+        }
+        match Python::try_attach(|py| check_open(py, &self.stream).is_ok()) {
+            Some(true) => {}
+            Some(false) => {
+                let other = substitute(timeline.stream().context());
+                if !other.is_ok_and(|other| timeline.move_to(other) == Ok(true)) {
+                    core::mem::forget(timeline);
+                }
             }
+            // The interpreter is ending, and may have destroyed the stream: nobody can tell.
+            None => core::mem::forget(timeline),
         }
     }
 }
@@ -136,6 +144,13 @@ impl Timeline {
         let is_open = check_open(py, &inner.stream).is_ok();
         let ended = py.detach(move || {
             let context = inner.timeline.as_ref().map(|it| it.stream().context().clone());
+            // A signal of another thread may be blocked that only the poison releases.
+            if is_open && let Some(timeline) = &inner.timeline {
+                let poisoned = timeline.poison();
+                drop(inner);
+                self.0.close();
+                return Ok(poisoned);
+            }
             drop(inner);
             let other = match context {
                 Some(context) if !is_open => Some(Arc::new(substitute(&context)?)),
@@ -154,7 +169,7 @@ impl Timeline {
                 }
             })?;
             let timeline = taken.and_then(|mut inner| inner.timeline.take());
-            Ok(timeline.map_or(Ok(()), cuda_timelines::Timeline::poison))
+            Ok(timeline.map_or(Ok(()), |timeline| timeline.poison()))
         });
         let ended = ended.map_err(|text: String| plain(py, text))?;
         ended.map_err(|error| exception(py, &error))

@@ -233,13 +233,143 @@ def socket_of(handle):
     return f"\0cuda-timelines-{int.from_bytes(handle[14:30], 'little'):032x}", handle[30:50]
 
 
+def threads():
+    """Those of the server: its own, and one for each client. Names have fifteen letters."""
+    names = []
+    for thread in os.listdir("/proc/self/task"):
+        # One may end meanwhile.
+        with contextlib.suppress(OSError), open(f"/proc/self/task/{thread}/comm") as file:
+            names.append(file.read().strip())
+    return names.count("cuda-timelines-")
+
+
+def memory_files():
+    """How many of them this process has open."""
+    number = 0
+    for file in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(FileNotFoundError):  # it was that of the folder itself
+            number += os.readlink(f"/proc/self/fd/{file}").startswith("/memfd:")
+    return number
+
+
+def forge(good, name, ask=None, timeline=b""):
+    """A handle that names another socket, and may ask it for something else and name a timeline
+    that this process has not imported."""
+    rest = good[50 : 50 + 8] + timeline + good[50 + 8 + len(timeline) : -4]
+    forged = good[:14] + name + (ask or good[30:50]) + rest
+    return forged + zlib.crc32(forged).to_bytes(4, "little")
+
+
+def test_refused_files_are_closed(backend, device):
+    good = recorded(backend, device.create_stream())
+    name, rounds = os.urandom(16), 20
+    before = memory_files()
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(socket_of(forge(good, name))[0])
+        server.listen()
+        server.settimeout(PATIENCE)
+
+        def serve():
+            for _ in range(rounds):
+                client, _ = server.accept()
+                client.recv(20)
+                file = os.memfd_create("no timelines")
+                socket.send_fds(client, [b"x"], [file])
+                os.close(file)
+                client.close()
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        for _ in range(rounds):
+            with pytest.raises(RuntimeError):
+                backend.import_event(forge(good, name, os.urandom(20), os.urandom(8)), 0)
+        thread.join(PATIENCE)
+    assert memory_files() == before
+
+
+def test_a_server_whose_queue_is_full(backend, device):
+    good = recorded(backend, device.create_stream())
+    forged = forge(good, os.urandom(16), timeline=os.urandom(8))
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(socket.socket(socket.AF_UNIX))
+        server.bind(socket_of(forged)[0])
+        server.listen(1)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                client = stack.enter_context(socket.socket(socket.AF_UNIX))
+                client.setblocking(False)
+                client.connect(socket_of(forged)[0])
+        # The user can end it, and otherwise it ends by itself.
+        main = threading.main_thread().ident
+        timer = threading.Timer(0.3, signal.pthread_kill, (main, signal.SIGINT))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            backend.import_event(forged, 0)
+        timer.join()
+        with pytest.raises(RuntimeError, match="does not answer: timed out"):
+            backend.import_event(forged, 0)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_clients_of_another_user_take_few_places(backend, device):
+    good = recorded(backend, device.create_stream())
+    name, _ = socket_of(good)
+    end = time.monotonic() + PATIENCE
+    while threads() > 1 and time.monotonic() < end:
+        time.sleep(0.001)
+    before, seen = threads(), []
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            os.setuid(65534)
+            clients = [socket.socket(socket.AF_UNIX) for _ in range(100)]
+            for client in clients:
+                client.settimeout(PATIENCE)
+                client.connect(name)
+            os.write(writer, b"connected")
+            # Most are refused before they have said anything; eight are waited for.
+            refused = 0
+            for client in clients:
+                client.settimeout(0.001)
+                with contextlib.suppress(TimeoutError):
+                    refused += client.recv(1) == b""
+            code = 0 if refused >= 92 else 2
+        finally:
+            os._exit(code)
+    os.close(writer)
+    assert os.read(reader, 9) == b"connected"
+    ended = 0
+    while ended == 0:
+        seen.append(threads())
+        ended, status = os.waitpid(child, os.WNOHANG)
+    os.close(reader)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert max(seen) <= before + 8
+
+
+def test_a_forked_worker_does_not_keep_the_socket(backend):
+    fork = "import os, time\nif os.fork() == 0:\n    time.sleep(300)\n"
+    program = MAKER.replace("sys.stdin.read()", fork + "print('forked', flush=True)\nsys.stdin.read()")
+    process = python(program, cwd=os.path.dirname(__file__), start_new_session=True)
+    handle = bytes.fromhex(process.stdout.readline())
+    process.stdout.readline()
+    assert process.stdout.readline() == "forked\n"
+    process.kill()
+    process.wait(PATIENCE)
+    try:
+        with pytest.raises(RuntimeError, match="does not answer: Connection refused"):
+            backend.import_event(handle, 0)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+
+
 def test_an_exporter_that_does_not_answer(backend, device, request):
     before = signal.signal(signal.SIGUSR1, lambda *_: None)
     request.addfinalizer(lambda: signal.signal(signal.SIGUSR1, before))
-    name = os.urandom(16)
     good = recorded(backend, device.create_stream())
-    forged = good[:14] + name + good[30:-4]
-    forged += zlib.crc32(forged).to_bytes(4, "little")
+    forged = forge(good, os.urandom(16), timeline=os.urandom(8))
     raised = []
 
     def imports():
@@ -269,15 +399,6 @@ def test_an_exporter_that_does_not_answer(backend, device, request):
 
 def test_many_clients_that_say_nothing(backend, device):
     name, ask = socket_of(recorded(backend, device.create_stream()))
-
-    def threads():
-        """Those of the server: its own, and one for each client. Names have fifteen letters."""
-        names = []
-        for thread in os.listdir("/proc/self/task"):
-            # One may end meanwhile.
-            with contextlib.suppress(OSError), open(f"/proc/self/task/{thread}/comm") as file:
-                names.append(file.read().strip())
-        return names.count("cuda-timelines-")
 
     def connected():
         client = socket.socket(socket.AF_UNIX)
@@ -334,6 +455,24 @@ def test_more_streams_than_places(backend, device):
         latch.signal()
         for event in events:
             backend.synchronize_event(event, 0)
+
+
+def test_a_handle_that_comes_back(backend, device):
+    first = device.create_stream()
+    handle = int(first.handle)
+    early, late = backend.create_event(0), backend.create_event(0)
+    with held(first):
+        backend.record_event(early, Stream(first))
+        # It is destroyed with its work pending, and the next stream has its handle.
+        first.close()
+        streams = [device.create_stream() for _ in range(8)]
+        again = [stream for stream in streams if int(stream.handle) == handle]
+        if not again:
+            pytest.skip("a card gives the handle of a busy stream again; the software driver waits")
+        backend.record_event(late, Stream(again[0]))
+        again[0].sync()
+        assert backend.query_event(late) and not backend.query_event(early)
+    backend.synchronize_event(early, 0)
 
 
 def test_many_threads_wait(backend, torch_stream, stream):
@@ -423,20 +562,11 @@ def test_an_exporter_that_is_gone_before_the_import(backend):
 
 
 def test_imports_of_exporters_that_have_ended_are_dropped(backend):
-    def files():
-        number = 0
-        for file in os.listdir("/proc/self/fd"):
-            try:
-                number += os.readlink(f"/proc/self/fd/{file}").startswith("/memfd:")
-            except FileNotFoundError:
-                pass  # it was that of the folder itself
-        return number
-
     counts = []
     for _ in range(2):
         process = python(MAKER, cwd=os.path.dirname(__file__))
         backend.import_event(bytes.fromhex(process.stdout.readline()), 0)
-        counts.append(files())
+        counts.append(memory_files())
         process.kill()
         process.wait(PATIENCE)
     assert counts[0] == counts[1]

@@ -1,7 +1,9 @@
 import asyncio
 import gc
 import os
+import select
 import signal
+import subprocess
 import threading
 import weakref
 
@@ -10,6 +12,7 @@ import pytest
 from conftest import PATIENCE, held, python
 from cuda.bindings import driver
 from cuda_timelines import DriverError, Error, HostTimeline, Point, Poisoned, Timeline
+from cuda_timelines._native import Notifier
 
 
 class Foreign:
@@ -263,6 +266,48 @@ except ZeroDivisionError:
     assert process.communicate(timeout=PATIENCE)[0] == "released\n"
 
 
+def test_a_stream_that_may_be_destroyed_when_python_ends():
+    # The interpreter ends the timeline when nobody can ask the stream any more.
+    program = """
+import atexit
+from cuda.core import Device
+from cuda_timelines import Timeline
+device = Device(0)
+device.set_current()
+stream, follower = device.create_stream(), device.create_stream()
+timeline = Timeline(stream)
+timeline.wait_ahead(follower, timeline.submitted + 1)
+atexit.register(stream.close)
+print("ends")
+"""
+    process = python(program, stderr=subprocess.PIPE)
+    ended = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, *ended) == (0, "ends\n", "")
+
+
+def test_poison_releases_a_blocked_signal(device, stream):
+    timeline, host = Timeline(stream), HostTimeline(device)
+    # A card blocks a call for a stream that is full; here the stream is held and the poison comes
+    # while another thread is in the timeline's own calls.
+    with held(stream):
+        ended = threading.Event()
+
+        def signals():
+            with pytest.raises((Error, RuntimeError)):
+                while True:
+                    timeline.signal()
+            ended.set()
+
+        thread = threading.Thread(target=signals)
+        thread.start()
+        timeline.poison()
+        assert ended.wait(PATIENCE)
+        thread.join(PATIENCE)
+    host.poison()
+    with pytest.raises(Error, match="closed"):
+        host.signal()
+
+
 def test_the_timeline_keeps_its_stream(device):
     timeline = Timeline(device.create_stream())
     gc.collect()
@@ -406,6 +451,33 @@ def test_await_that_times_out(stream):
         await point
 
     asyncio.run(run())
+
+
+def test_a_point_that_is_woken_early_is_still_awaited(device, stream):
+    other = device.create_stream()
+    notifier = Notifier()
+
+    def woken():
+        return bool(select.select([notifier], [], [], PATIENCE)[0])
+
+    with Timeline(stream) as timeline, Timeline(other) as later:
+        with held(stream) as first, held(other) as second:
+            assert not notifier.add(1, timeline.signal()) and not notifier.add(2, timeline.signal())
+            first.signal()
+            assert woken()
+            # Under the key that was woken there is another point by now.
+            notifier.remove(1)
+            assert not notifier.add(1, later.signal())
+            ready = notifier.ready()
+            while not ready:
+                assert woken()
+                ready = notifier.ready()
+            assert ready == [(2, None)]
+            second.signal()
+            assert woken()
+            assert notifier.ready() == [(1, None)]
+            # Each is said once.
+            assert notifier.ready() == []
 
 
 def test_a_loop_that_ends_with_an_await_is_freed(stream):

@@ -163,6 +163,25 @@ pub struct AccessDesc {
     pub flags: u32,
 }
 
+/// What memory without an address is (`CUmemAllocationProp`).
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct AllocationProps {
+    /// Pinned memory (1).
+    pub kind: u32,
+    /// The kinds of handles for other processes.
+    pub handle_types: u32,
+    /// Where it is.
+    pub location: Location,
+    /// For handles of Windows.
+    pub security_attributes: *mut core::ffi::c_void,
+    /// Compression, remote access, usage.
+    pub flags: [u8; 8],
+}
+
+// SAFETY: the pointer is the program's, and only returned to it.
+unsafe impl Send for AllocationProps {}
+
 /// A handle of a pool's memory for another process (`CUmemPoolPtrExportData`).
 pub type PoolPointer = MemHandle;
 

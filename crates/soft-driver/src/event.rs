@@ -1,117 +1,22 @@
 //! Events: what one holds, what a record and a wait mean, and its entry points.
 
 use core::ffi::c_uint;
-use std::sync::Arc;
 
 use cuda_order_check::What;
 
 use crate::abi::*;
 use crate::arg::{EventArg, Ptr, StreamArg};
-use crate::capture::{Mark, UNSUPPORTED};
+use crate::capture::UNSUPPORTED;
 use crate::engine::clock;
-use crate::engine::context::ContextWait;
-use crate::engine::point::Point;
 use crate::engine::work::Task;
-use crate::graph::NodeKind;
+use crate::event::state::{Event, EventState};
+use crate::graph::{NodeEvent, NodeKind};
 use crate::machine::call_frame::CallFrame;
 use crate::machine::handles::Kind;
-use crate::machine::{Locked, Machine, State};
+use crate::machine::{Locked, State};
 use crate::processes::{self, AVAILABLE, Exporter, SharedEvent};
 
-/// The latest record of an event.
-#[derive(Clone, Debug)]
-enum EventState {
-    Never,
-    /// The record is done, with this stamp.
-    Done(u64),
-    Pending(Arc<Point>),
-    /// Recorded in a stream capture.
-    Captured(Box<Mark>),
-}
-
-/// An event.
-pub(crate) struct Event {
-    pub(crate) context: u32,
-    flags: u32,
-    /// Whether its context was destroyed before it.
-    orphan: bool,
-    state: EventState,
-    /// An interprocess event's slot.
-    shared: Option<Box<SharedEvent>>,
-}
-
-impl Event {
-    fn new(context: u32, flags: u32, shared: Option<Box<SharedEvent>>) -> Self {
-        Self { context, flags, orphan: false, state: EventState::Never, shared }
-    }
-
-    /// An event of another process.
-    pub(crate) fn import(context: u32, shared: Box<SharedEvent>) -> Self {
-        Self::new(context, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS, Some(shared))
-    }
-
-    pub(crate) fn is_interprocess(&self) -> bool {
-        self.shared.is_some()
-    }
-
-    /// The slot of an interprocess event that this process created.
-    pub(crate) fn own_slot(&self) -> Option<&SharedEvent> {
-        self.shared.as_deref().filter(|shared| !shared.imported())
-    }
-
-    /// Whether its context was destroyed before it.
-    pub(crate) fn is_orphan(&self) -> bool {
-        self.orphan
-    }
-
-    /// Its context is destroyed.
-    pub(crate) fn lose_context(&mut self) {
-        self.orphan = true;
-        self.shared = None;
-    }
-
-    pub(crate) fn was_never_recorded(&self) -> bool {
-        matches!(self.state, EventState::Never)
-    }
-
-    /// Where in a capture it was recorded.
-    pub(crate) fn mark(&self) -> Option<&Mark> {
-        match &self.state {
-            EventState::Captured(mark) => Some(mark),
-            _ => None,
-        }
-    }
-
-    /// Its latest record in this process, until that is done.
-    pub(crate) fn pending(&self) -> Option<&Arc<Point>> {
-        match &self.state {
-            EventState::Pending(point) => Some(point).filter(|point| !point.is_done()),
-            _ => None,
-        }
-    }
-
-    /// What a wait for it waits for: its latest record in this process, and those of others. For an
-    /// event that was never recorded, or whose record is done, that is nothing.
-    pub(crate) fn waits(&self) -> impl Iterator<Item = ContextWait> + use<> {
-        let own = self.pending().cloned().map(ContextWait::Point);
-        let others = self.shared.as_ref().and_then(|shared| shared.wait_for_others());
-        [own, others.map(ContextWait::Shared)].into_iter().flatten()
-    }
-
-    fn timing(&self) -> bool {
-        self.flags & CU_EVENT_DISABLE_TIMING == 0
-    }
-
-    /// Whether the latest record is done, as this process sees it.
-    fn is_done(&self) -> bool {
-        let here = match &self.state {
-            EventState::Never | EventState::Done(_) => true,
-            EventState::Pending(point) => point.is_done(),
-            EventState::Captured(_) => false,
-        };
-        here && self.shared.as_ref().is_none_or(|shared| shared.others_done())
-    }
-}
+pub(crate) mod state;
 
 impl State {
     /// The event that an argument names, if it and its context can be used.
@@ -142,7 +47,7 @@ impl State {
             .find(handle)
             .map_err(|bad| self.misuses.bad_handle(call, Kind::Event, handle, bad))?;
         if self.events[index].orphan {
-            return Err(self.orphaned(call, handle));
+            return Err(orphaned(self, call, handle));
         }
         Ok(index)
     }
@@ -153,18 +58,11 @@ impl State {
         !event.orphan && !self.given_back(event.context, self.events.handle(index))
     }
 
-    /// The program named an event whose context was destroyed before it.
-    #[cold]
-    pub(crate) fn orphaned(&self, call: &CallFrame, event: u64) -> CUresult {
-        let what = format!("event {event:#x} {} (its context was)", self.misuses.fate_of(event));
-        self.misuses.undefined(call, &what, CONTEXT_IS_DESTROYED)
-    }
-
     /// Records an event: it is done when all is done that was submitted to the stream so far.
-    pub(crate) fn record(&mut self, machine: &'static Machine, event: u32, stream: u32) {
-        let waits = self.wait_for_unfinished(event);
+    pub(crate) fn record(&mut self, event: u32, stream: u32) {
+        let waits = wait_for_unfinished(self, event);
         let timing = self.events[event].timing();
-        let mut running = self.running(machine);
+        let mut running = self.running();
         running.begin_operation(stream);
         waits.into_iter().for_each(|wait| running.push(stream, wait));
         if let Some(stamp) = running.record_now(stream, timing) {
@@ -172,34 +70,24 @@ impl State {
             entry.state = EventState::Done(stamp);
             if let Some(shared) = &entry.shared {
                 shared.record_done();
-                self.feed(|feed, of| feed.record_exported(of.event(event), None));
+                self.feed(|feed, ids| feed.record_exported(ids.event(event), None));
             }
         } else {
             let shared = self.events[event].shared.as_ref().map(|shared| shared.record());
             let point = self.engine.new_point(timing, shared);
             self.events[event].state = EventState::Pending(point.clone());
             if point.shared.is_some() {
-                self.feed(|feed, of| feed.record_exported(of.event(event), Some(point.id)));
+                self.feed(|feed, ids| feed.record_exported(ids.event(event), Some(point.id)));
             }
-            let mut running = self.running(machine);
+            let mut running = self.running();
             running.push_record(stream, point);
             running.run();
         }
     }
 
-    /// Measured: a record of an interprocess event does not replace an unfinished one, of whatever
-    /// process: its stream waits for that first.
-    fn wait_for_unfinished(&self, event: u32) -> Vec<Task> {
-        let entry = &self.events[event];
-        if !entry.is_interprocess() {
-            return Vec::new();
-        }
-        entry.waits().map(|wait| wait.task()).collect()
-    }
-
     /// A stream waits for the latest record of an event. For an event that was never recorded, or
     /// whose record is done, there is nothing to wait for.
-    pub(crate) fn wait_for(&mut self, machine: &'static Machine, stream: u32, event: u32) {
+    pub(crate) fn wait_for(&mut self, stream: u32, event: u32) {
         let entry = &self.events[event];
         let mut waits = entry.waits().peekable();
         // Measured: in the legacy default stream a wait for what is done is an operation, one for
@@ -208,11 +96,28 @@ impl State {
         if waits.peek().is_none() && !is_operation {
             return;
         }
-        let mut running = self.running(machine);
+        let mut running = self.running();
         running.begin_operation(stream);
         waits.for_each(|wait| running.push(stream, wait.task()));
         running.run();
     }
+}
+
+/// The program named an event whose context was destroyed before it.
+#[cold]
+pub(crate) fn orphaned(state: &State, call: &CallFrame, event: u64) -> CUresult {
+    let what = format!("event {event:#x} {} (its context was)", state.misuses.fate_of(event));
+    state.misuses.undefined(call, &what, CONTEXT_IS_DESTROYED)
+}
+
+/// Measured: a record of an interprocess event does not replace an unfinished one, of whatever
+/// process: its stream waits for that first.
+fn wait_for_unfinished(state: &State, event: u32) -> Vec<Task> {
+    let entry = &state.events[event];
+    if !entry.is_interprocess() {
+        return Vec::new();
+    }
+    entry.waits().map(|wait| wait.task()).collect()
 }
 
 /// Gives a new event its slot.
@@ -249,7 +154,7 @@ pub(crate) fn event_create(call: &CallFrame, event: Ptr<CUevent>, flags: c_uint)
     let shared = if interprocess { Some(take_slot(&mut state, context)?) } else { None };
     let new = Event::new(context, flags, shared);
     let (index, handle) = state.events.insert(call.number, new).ok_or(OUT_OF_MEMORY)?;
-    state.feed(|feed, of| feed.event_create(of.event(index), false));
+    state.feed(|feed, ids| feed.event_create(ids.event(index), false));
     event.put(core::ptr::without_provenance_mut(handle as usize))
 }
 
@@ -262,7 +167,7 @@ pub(crate) fn event_destroy(call: &CallFrame, event: EventArg) -> Answer {
     let context = state.events[index].context;
     state.may_destroy(context, event.addr())?;
     state.misuses.note_destroyed(call, event.addr());
-    state.feed(|feed, of| feed.event_destroy(of.event(index)));
+    state.feed(|feed, ids| feed.event_destroy(ids.event(index)));
     // Streams that wait for it share its point.
     if let Some(Event { context, shared: Some(shared), .. }) = state.events.remove(index) {
         free_slot(&mut state, context, *shared);
@@ -292,7 +197,7 @@ fn record_with(call: &CallFrame, event: EventArg, stream: StreamArg, external: b
     if external {
         return Err(ILLEGAL_STATE);
     }
-    state.record(call.machine, event, stream);
+    state.record(event, stream);
     Ok(())
 }
 
@@ -309,8 +214,8 @@ fn record_watched(
     let State { captures, streams, graphs, events, .. } = &mut *state;
     if external {
         // A record that the graph makes at each launch.
-        let record = || NodeKind::Record(events.handle(event));
-        let captured = captures.add(streams, graphs, call, stream, record)?;
+        let record = || NodeKind::Record(NodeEvent::new(events, event));
+        let captured = captures.add(streams, graphs, call.number, stream, record)?;
         return if captured { Ok(()) } else { Err(ILLEGAL_STATE) };
     }
     if let Some(mark) = captures.mark(streams, stream)? {
@@ -320,8 +225,8 @@ fn record_watched(
         events[event].state = EventState::Captured(Box::new(mark));
         return Ok(());
     }
-    state.feed(|feed, of| feed.record(of.event(event), of.stream(stream)));
-    state.record(call.machine, event, stream);
+    state.feed(|feed, ids| feed.record(ids.event(event), ids.stream(stream)));
+    state.record(event, stream);
     Ok(())
 }
 
@@ -344,10 +249,10 @@ pub(crate) fn event_query(call: &CallFrame, event: EventArg) -> Answer {
     let mut state = call.ready()?;
     let index = state.event(call, event)?;
     if !state.quiet() {
-        query_watched(call, &mut state, index)?;
+        query_watched(&mut state, index)?;
     } else if !state.events[index].is_done() {
         // It may be part of a capture that has ended.
-        refuse_captured(call, &mut state, index)?;
+        refuse_captured(&mut state, index)?;
         return Err(NOT_READY);
     }
     settle(&mut state, index);
@@ -357,21 +262,21 @@ pub(crate) fn event_query(call: &CallFrame, event: EventArg) -> Answer {
 /// While a capture is under way, or the order is checked.
 #[cold]
 #[inline(never)]
-fn query_watched(call: &CallFrame, state: &mut State, event: u32) -> Answer {
-    refuse_captured(call, state, event)?;
+fn query_watched(state: &mut State, event: u32) -> Answer {
+    refuse_captured(state, event)?;
     let done = state.events[event].is_done();
-    state.feed(|feed, of| feed.event_query(of.event(event), done));
+    state.feed(|feed, ids| feed.event_query(ids.event(event), done));
     if done { Ok(()) } else { Err(NOT_READY) }
 }
 
 /// Refuses a question or a wait of the host about an event that was recorded in a capture, and
 /// invalidates the capture. Of any other event it is refused as what may block.
-fn refuse_captured(call: &CallFrame, state: &mut State, event: u32) -> Answer {
+fn refuse_captured(state: &mut State, event: u32) -> Answer {
     let EventState::Captured(mark) = &state.events[event].state else {
-        return state.captures.refuse_unsafe(call);
+        return state.captures.refuse_unsafe();
     };
     let code = state.captures.invalidate_by(mark);
-    state.feed(|feed, of| feed.capture_left(What::Event(of.event(event))));
+    state.feed(|feed, ids| feed.capture_left(What::Event(ids.event(event))));
     Err(code)
 }
 
@@ -397,19 +302,17 @@ pub(crate) fn event_synchronize(call: &CallFrame, event: EventArg) -> Answer {
     if over && state.quiet() {
         return Ok(());
     }
-    refuse_captured(call, &mut state, index)?;
+    refuse_captured(&mut state, index)?;
     if over {
-        state.feed(|feed, of| feed.event_synchronize(of.event(index)));
+        state.feed(|feed, ids| feed.event_synchronize(ids.event(index)));
         return Ok(());
     }
     if state.quiet() {
         return await_event(call, state, index).map(drop);
     }
-    let awaited = state.feed(|feed, of| feed.await_event(of.event(index)));
+    let awaited = state.feed(|feed, ids| feed.await_event(ids.event(index)));
     let mut state = await_event(call, state, index)?;
-    if let Some(awaited) = awaited {
-        state.feed(|feed, _| feed.reached(&awaited));
-    }
+    state.reached(awaited);
     Ok(())
 }
 
@@ -423,20 +326,18 @@ fn await_event(call: &CallFrame, mut state: Locked, index: u32) -> Result<Locked
         state = call.machine.wait_until(state, |_| point.is_done())?;
     }
     if let Some(others) = others {
-        let (epoch, caller) = (state.epoch, state.feed(|feed, _| feed.caller()));
+        let (epoch, caller) = (state.life.epoch, state.feed(|feed, _| feed.caller()));
         drop(state);
         processes::block(&others, || {
             // Under the lock, for what this process records is counted in two places.
             let state = call.machine.lock();
-            if state.epoch != epoch || state.stopping {
+            if state.life.is_over(epoch) {
                 return Some(Err(DEINITIALIZED));
             }
             others.is_done().then_some(Ok(()))
         })?;
         state = call.lock()?;
-        if state.epoch != epoch {
-            return Err(DEINITIALIZED);
-        }
+        state.life.owned_by(epoch)?;
         state.feed(|feed, _| caller.map(|caller| feed.resume(caller)));
     }
     state.usable(context)?;
@@ -465,9 +366,9 @@ pub(crate) fn event_elapsed_time(
     let (start, end) = (stamp(&state, start)?, stamp(&state, end)?);
     match (start, end) {
         (Some(start), Some(end)) => {
-            state.feed(|feed, of| {
-                feed.event_query(of.event(both.0), true);
-                feed.event_query(of.event(both.1), true);
+            state.feed(|feed, ids| {
+                feed.event_query(ids.event(both.0), true);
+                feed.event_query(ids.event(both.1), true);
             });
             milliseconds.put(clock::milliseconds(start, end))
         }

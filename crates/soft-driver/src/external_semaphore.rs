@@ -7,9 +7,9 @@ use crate::abi::*;
 use crate::arg::{In, Ptr, StreamArg};
 use crate::engine::work::{Origin, Task};
 use crate::graph::NodeKind;
+use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
 use crate::machine::handles::Kind;
-use crate::machine::{Machine, State};
 use crate::processes::semaphore::{
     AVAILABLE, Descriptor, Imported, Semaphore, SemaphoreKind, SemaphorePoint, Semaphores,
 };
@@ -19,77 +19,76 @@ type HandleType = CUexternalSemaphoreHandleType;
 /// The version that brought the descriptors of timelines.
 const TIMELINES: i32 = 11_020;
 
-impl State {
-    pub(crate) fn semaphore(&self, call: &CallFrame, handle: u64) -> Result<u32, CUresult> {
-        self.semaphores
-            .find(handle)
-            .map_err(|bad| self.misuses.bad_handle(call, Kind::Semaphore, handle, bad))
-    }
+pub(crate) fn find_semaphore(
+    state: &State,
+    call: &CallFrame,
+    handle: u64,
+) -> Result<u32, CUresult> {
+    state
+        .semaphores
+        .find(handle)
+        .map_err(|bad| state.misuses.bad_handle(call, Kind::Semaphore, handle, bad))
+}
 
-    /// The kind that a type of handle is for.
-    fn kind_of(&self, handle: HandleType) -> Result<SemaphoreKind, CUresult> {
-        match handle {
-            HandleType::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD => Ok(SemaphoreKind::Binary),
-            HandleType::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD
-                if self.config.version >= TIMELINES =>
-            {
-                Ok(SemaphoreKind::Timeline)
-            }
-            // Measured: those of other systems are this, too.
-            _ => Err(INVALID_VALUE),
+/// The kind that a type of handle is for.
+fn kind_of(state: &State, handle: HandleType) -> Result<SemaphoreKind, CUresult> {
+    match handle {
+        HandleType::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD => Ok(SemaphoreKind::Binary),
+        HandleType::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD
+            if state.config.version >= TIMELINES =>
+        {
+            Ok(SemaphoreKind::Timeline)
         }
+        // Measured: those of other systems are this, too.
+        _ => Err(INVALID_VALUE),
     }
+}
 
-    /// Gives what one call is about to a stream.
-    pub(crate) fn submit_semaphores(
-        &mut self,
-        machine: &'static Machine,
-        stream: u32,
-        semaphores: Semaphores,
-        origin: Origin,
-    ) {
-        for point in semaphores.points {
-            let task = match semaphores.signals {
-                true => Task::SignalSemaphore(point, origin),
-                false => Task::WaitSemaphore(point, origin),
-            };
-            self.running(machine).submit(stream, task);
-        }
-    }
-
-    /// A signal or a wait of a semaphore that a stream has not done yet: what that is, in words.
-    fn pending_semaphore(&self, handle: u64) -> Option<String> {
-        let of = |task: &Task| match task {
-            Task::SignalSemaphore(point, origin) if point.handle == handle => {
-                Some(("signal", *origin))
-            }
-            Task::WaitSemaphore(point, origin) if point.handle == handle => Some(("wait", *origin)),
-            _ => None,
+/// Gives what one call is about to a stream.
+pub(crate) fn submit_semaphores(
+    state: &mut State,
+    stream: u32,
+    semaphores: Semaphores,
+    origin: Origin,
+) {
+    for point in semaphores.points {
+        let task = match semaphores.signals {
+            true => Task::SignalSemaphore(point, origin),
+            false => Task::WaitSemaphore(point, origin),
         };
-        self.streams.iter().find_map(|(stream, entry)| {
-            let (what, Origin { call, number }) = entry.tasks().find_map(of)?;
-            Some(format!(
-                "external semaphore {handle:#x} has a pending {what} in stream {:#x}, from {call}, \
-                 call {number} of this driver",
-                self.streams.handle(stream)
-            ))
-        })
+        state.running().submit(stream, task);
     }
+}
 
-    /// Whether a semaphore is one that the program has to destroy.
-    pub(crate) fn is_live_semaphore(&self, index: u32) -> bool {
-        !self.given_back(self.semaphores[index].context, self.semaphores.handle(index))
-    }
+/// A signal or a wait of a semaphore that a stream has not done yet: what that is, in words.
+fn pending_semaphore(state: &State, handle: u64) -> Option<String> {
+    let pending = |task: &Task| match task {
+        Task::SignalSemaphore(point, origin) if point.handle == handle => Some(("signal", *origin)),
+        Task::WaitSemaphore(point, origin) if point.handle == handle => Some(("wait", *origin)),
+        _ => None,
+    };
+    state.streams.iter().find_map(|(stream, entry)| {
+        let (what, Origin { call, number }) = entry.tasks().find_map(pending)?;
+        Some(format!(
+            "external semaphore {handle:#x} has a pending {what} in stream {:#x}, from {call}, \
+             call {number} of this driver",
+            state.streams.handle(stream)
+        ))
+    })
+}
 
-    /// What a context takes with it.
-    pub(crate) fn end_semaphores_of(&mut self, call: &CallFrame, context: u32) {
-        let theirs = self.semaphores.iter().filter(|(_, of)| of.context == context);
-        let theirs: Vec<u32> = theirs.map(|(index, _)| index).collect();
-        for index in theirs {
-            let handle = self.semaphores.handle(index);
-            self.misuses.note_destroyed(call, handle);
-            self.semaphores.remove(index);
-        }
+/// Whether a semaphore is one that the program has to destroy.
+pub(crate) fn is_live_semaphore(state: &State, index: u32) -> bool {
+    !state.given_back(state.semaphores[index].context, state.semaphores.handle(index))
+}
+
+/// What a context takes with it.
+pub(crate) fn end_semaphores_of(state: &mut State, call: &CallFrame, context: u32) {
+    for index in state.semaphores.indices(|semaphore| semaphore.context == context) {
+        let handle = state.semaphores.handle(index);
+        state.misuses.note_destroyed(call, handle);
+        state.semaphores.remove(index);
+        state.misuses.losses.forget(handle);
     }
 }
 
@@ -107,7 +106,7 @@ pub(crate) fn import_external_semaphore(
     if description.flags != 0 {
         return Err(INVALID_VALUE);
     }
-    let kind = state.kind_of(description.type_)?;
+    let kind = kind_of(&state, description.type_)?;
     if !state.config.ipc || !AVAILABLE {
         return Err(NOT_SUPPORTED);
     }
@@ -156,10 +155,10 @@ pub(crate) fn destroy_external_semaphore(
     if semaphore.is_null() {
         return Err(INVALID_VALUE);
     }
-    let index = state.semaphore(call, semaphore.addr())?;
+    let index = find_semaphore(&state, call, semaphore.addr())?;
     let context = state.semaphores[index].context;
     state.may_destroy(context, semaphore.addr())?;
-    if let Some(what) = state.pending_semaphore(semaphore.addr()) {
+    if let Some(what) = pending_semaphore(&state, semaphore.addr()) {
         return Err(state.misuses.undefined(call, &what, INVALID_HANDLE));
     }
     state.misuses.note_destroyed(call, semaphore.addr());
@@ -196,7 +195,7 @@ fn give(
             return Err(INVALID_VALUE);
         }
         let handle = semaphore.addr() as u64;
-        let index = state.semaphore(call, handle)?;
+        let index = find_semaphore(&state, call, handle)?;
         // Measured, both codes.
         let context = state.streams[stream].context;
         if state.contexts[context].green {
@@ -208,12 +207,12 @@ fn give(
         let semaphore = state.semaphores[index].semaphore.clone();
         points.push(SemaphorePoint { semaphore, handle, value: *value });
     }
-    state.engine.ensure_ticker_thread(call.machine)?;
+    state.engine.threads.ensure_ticker(call.machine)?;
     let given = Semaphores { signals, points };
     let State { captures, streams, graphs, .. } = &mut *state;
     let node = || NodeKind::Semaphores(given.clone());
-    if !captures.add(streams, graphs, call, stream, node)? {
-        state.submit_semaphores(call.machine, stream, given, call.origin());
+    if !captures.add(streams, graphs, call.number, stream, node)? {
+        submit_semaphores(&mut state, stream, given, call.origin());
     }
     Ok(())
 }
@@ -226,7 +225,7 @@ pub(crate) fn signal_external_semaphores_async(
     stream: StreamArg,
 ) -> Answer {
     let params = params.read_array(count as usize)?;
-    let values: Vec<_> = params.iter().map(|of| (of.params.fence.value, of.flags)).collect();
+    let values: Vec<_> = params.iter().map(|one| (one.params.fence.value, one.flags)).collect();
     give(call, semaphores, &values, true, stream)
 }
 
@@ -238,6 +237,6 @@ pub(crate) fn wait_external_semaphores_async(
     stream: StreamArg,
 ) -> Answer {
     let params = params.read_array(count as usize)?;
-    let values: Vec<_> = params.iter().map(|of| (of.params.fence.value, of.flags)).collect();
+    let values: Vec<_> = params.iter().map(|one| (one.params.fence.value, one.flags)).collect();
     give(call, semaphores, &values, false, stream)
 }

@@ -7,78 +7,18 @@ use core::ffi::{c_int, c_uint};
 
 use crate::abi::*;
 use crate::arg::{ContextArg, EventArg, In, Ptr};
-use crate::context::all_streams::{ctx_wait_event, record_all};
+use crate::context;
+use crate::context::all_streams::{after_work_of, ctx_wait_event, record_all};
+use crate::context::primary;
 use crate::context::primary::reset_primary;
 use crate::device::{self, MULTIPROCESSORS};
+use crate::green_context::state::{Green, Part, UNIT};
 use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
-use crate::machine::handles::{Kind, Table};
+use crate::machine::handles::Kind;
 use crate::stream::stream_create_in;
 
-/// The least part, and what the size of each is a multiple of, on compute capability 9.0.
-pub(crate) const UNIT: u32 = 8;
-
-/// A green context.
-struct Green {
-    /// The context that stands for it.
-    context: u32,
-    /// The primary context that it keeps.
-    primary: u32,
-    part: Part,
-}
-
-/// Everything of green contexts on one machine.
-pub(crate) struct Greens {
-    table: Table<Green>,
-    /// What descriptors describe; they are never destroyed.
-    described: Vec<Part>,
-    splits: u32,
-}
-
-impl Greens {
-    pub(crate) const fn new(slot: usize) -> Self {
-        Self { table: Table::new(Kind::Green, slot), described: Vec::new(), splits: 0 }
-    }
-
-    pub(crate) fn reset(&mut self, life: u64) {
-        self.table.reset(life);
-        self.described = Vec::new();
-        self.splits = 0;
-    }
-
-    /// The green context that a context stands for.
-    fn of(&self, context: u32) -> Option<(u32, &Green)> {
-        self.table.iter().find(|(_, green)| green.context == context)
-    }
-
-    /// The primary context that a green one keeps; any other is its own.
-    pub(crate) fn primary_behind(&self, context: u32) -> u32 {
-        self.of(context).map_or(context, |(_, green)| green.primary)
-    }
-
-    /// How many retains of primary contexts are those of green contexts.
-    pub(crate) fn retains(&self) -> usize {
-        self.table.len()
-    }
-
-    /// A context, and if it is a primary one all green contexts of its device: what is asked of it
-    /// is meant for them, too.
-    pub(crate) fn with(&self, context: u32) -> Vec<u32> {
-        let green = self.table.iter().filter(|(_, green)| green.primary == context);
-        core::iter::once(context).chain(green.map(|(_, green)| green.context)).collect()
-    }
-}
-
-/// Some multiprocessors of a device, one after the other.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Part {
-    device: CUdevice,
-    first: u32,
-    count: u32,
-    unit: u32,
-    /// Which split it came from; 0 for a whole, which can be split.
-    split: u32,
-}
+pub(crate) mod state;
 
 /// The same where it looks at each multiprocessor by itself.
 const FINE_UNIT: u32 = 2;
@@ -152,20 +92,6 @@ impl Part {
 }
 
 impl State {
-    /// The green context that a handle names.
-    fn green(&self, call: &CallFrame, green: GreenArg) -> Result<u32, CUresult> {
-        let handle = green.addr();
-        if handle == 0 {
-            return Err(INVALID_CONTEXT);
-        }
-        self.greens.table.find(handle).map_err(|bad| {
-            match self.misuses.bad_handle(call, Kind::Green, handle, bad) {
-                INVALID_HANDLE => INVALID_CONTEXT,
-                code => code,
-            }
-        })
-    }
-
     /// Whether what belongs to one of two contexts may be used with what belongs to the other.
     /// Measured: events are of the primary context and of all its green ones.
     pub(crate) fn go_together(&self, one: u32, other: u32) -> bool {
@@ -181,16 +107,30 @@ impl State {
             CONTEXT_IS_DESTROYED
         }
     }
+}
 
-    /// The context and the green context that `cuStreamGetCtx` returns.
-    pub(crate) fn green_and_primary(&self, context: u32) -> (CUcontext, CUgreenCtx) {
-        match self.greens.of(context) {
-            None => (self.context_handle(context), core::ptr::null_mut()),
-            Some((index, green)) => (
-                self.context_handle(green.primary),
-                core::ptr::without_provenance_mut(self.greens.table.handle(index) as usize),
-            ),
+/// The green context that a handle names.
+fn find_green(state: &State, call: &CallFrame, green: GreenArg) -> Result<u32, CUresult> {
+    let handle = green.addr();
+    if handle == 0 {
+        return Err(INVALID_CONTEXT);
+    }
+    state.greens.table.find(handle).map_err(|bad| {
+        match state.misuses.bad_handle(call, Kind::Green, handle, bad) {
+            INVALID_HANDLE => INVALID_CONTEXT,
+            code => code,
         }
+    })
+}
+
+/// The context and the green context that `cuStreamGetCtx` returns.
+pub(crate) fn green_and_primary(state: &State, context: u32) -> (CUcontext, CUgreenCtx) {
+    match state.greens.of(context) {
+        None => (state.context_handle(context), core::ptr::null_mut()),
+        Some((index, green)) => (
+            state.context_handle(green.primary),
+            core::ptr::without_provenance_mut(state.greens.table.handle(index) as usize),
+        ),
     }
 }
 
@@ -244,7 +184,7 @@ pub(crate) fn green_ctx_get_dev_resource(
     let state = call.ready()?;
     resource.required()?;
     known_type(kind)?;
-    let green = state.green(call, green)?;
+    let green = find_green(&state, call, green)?;
     resource.put(Part { split: 0, ..state.greens.table[green].part }.to_resource(&state))
 }
 
@@ -359,11 +299,13 @@ pub(crate) fn green_ctx_create(
     if part.device != device {
         return Err(INVALID_DEVICE);
     }
-    let primary = state.retain_primary(call, device, ordinal)?;
+    // Measured.
+    state = after_work_of(call, state, ordinal)?;
+    let primary = primary::retain_primary(&mut state, call, device, ordinal)?;
     let flags = state.contexts[primary].flags;
     let context = state.new_context(call, device, flags, false)?;
     state.contexts[context].green = true;
-    state.engine.set_primary(context, primary);
+    state.engine.contexts.set_primary(context, primary);
     let (_, handle) = state
         .greens
         .table
@@ -375,7 +317,7 @@ pub(crate) fn green_ctx_create(
 pub(crate) fn green_ctx_destroy(call: &CallFrame, green: GreenArg) -> Answer {
     let state = call.ready()?;
     let handle = green.addr();
-    let index = state.green(call, green)?;
+    let index = find_green(&state, call, green)?;
     let context = state.greens.table[index].context;
     let mut state = call.machine.drain(state, context)?;
     if state.greens.table.find(handle) != Ok(index) {
@@ -390,19 +332,13 @@ pub(crate) fn green_ctx_destroy(call: &CallFrame, green: GreenArg) -> Answer {
     // Its streams stay: a newer driver has their owner destroy them, to an older one they are gone.
     // Its events are the primary context's from here on.
     if state.config.version < DETACHES {
-        state.end_streams_of(context);
+        context::end_streams_of(&mut state, context);
     }
-    let events: Vec<u32> = state
-        .events
-        .iter()
-        .filter(|(_, event)| event.context == context)
-        .map(|(index, _)| index)
-        .collect();
-    for event in events {
+    for event in state.events.indices(|event| event.context == context) {
         state.events[event].context = primary;
     }
     state.contexts[context].alive = false;
-    state.engine.end_context(context);
+    state.engine.contexts.end(context);
     let ordinal = state.contexts[context].device as usize;
     match state.devices[ordinal].release() {
         Ok(false) => Ok(()),
@@ -418,21 +354,21 @@ pub(crate) fn ctx_from_green_ctx(
 ) -> Answer {
     let state = call.ready()?;
     context.required()?;
-    let green = state.green(call, green)?;
+    let green = find_green(&state, call, green)?;
     context.put(state.context_handle(state.greens.table[green].context))
 }
 
 /// The context that stands for a green one, as an argument.
 fn standing_for(call: &CallFrame, green: GreenArg) -> Result<ContextArg, CUresult> {
     let state = call.ready()?;
-    let green = state.green(call, green)?;
+    let green = find_green(&state, call, green)?;
     Ok(Ptr::of_handle(state.context_handle(state.greens.table[green].context)))
 }
 
 /// Documented: the event may be of any context that has the same primary one.
 pub(crate) fn green_ctx_record_event(call: &CallFrame, green: GreenArg, event: EventArg) -> Answer {
     let state = call.ready()?;
-    let green = state.green(call, green)?;
+    let green = find_green(&state, call, green)?;
     let Green { context, primary, .. } = state.greens.table[green];
     state.usable(context)?;
     let event = state.event(call, event)?;
@@ -455,7 +391,7 @@ pub(crate) fn green_ctx_stream_create(
 ) -> Answer {
     let mut state = call.ready()?;
     stream.required()?;
-    let green = state.green(call, green)?;
+    let green = find_green(&state, call, green)?;
     if flags != CU_STREAM_NON_BLOCKING {
         return Err(INVALID_VALUE);
     }

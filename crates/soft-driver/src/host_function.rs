@@ -21,11 +21,11 @@ pub(crate) fn launch_host_func(
     let stream = state.stream(call, stream)?;
     let host = HostCall::Function(function, UserData(user_data.raw()));
     let State { captures, streams, graphs, .. } = &mut *state;
-    if captures.add(streams, graphs, call, stream, || NodeKind::Host(host))? {
+    if captures.add(streams, graphs, call.number, stream, || NodeKind::Host(host))? {
         return Ok(());
     }
-    state.engine.ensure_host_thread(call.machine)?;
-    state.running(call.machine).submit(stream, Task::Host(host));
+    state.engine.threads.ensure_host(call.machine)?;
+    state.running().submit(stream, Task::Host(host));
     Ok(())
 }
 
@@ -57,8 +57,8 @@ pub(crate) fn stream_add_callback(
     let index = state.stream(call, stream)?;
     let State { captures, streams, .. } = &mut *state;
     captures.refuse_in(streams, index)?;
-    state.engine.ensure_host_thread(call.machine)?;
+    state.engine.threads.ensure_host(call.machine)?;
     let host = HostCall::Callback(function, stream.addr(), UserData(user_data.raw()));
-    state.running(call.machine).submit(index, Task::Host(host));
+    state.running().submit(index, Task::Host(host));
     Ok(())
 }

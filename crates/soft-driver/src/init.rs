@@ -4,7 +4,7 @@ use core::ffi::{CStr, c_int, c_uchar, c_uint};
 
 use crate::abi::*;
 use crate::arg::Ptr;
-use crate::device::Device;
+use crate::device::state::Device;
 use crate::device::visible;
 use crate::engine::channel;
 use crate::errors;
@@ -15,14 +15,14 @@ pub(crate) fn init(call: &CallFrame, flags: c_uint) -> Answer {
     if flags != 0 {
         return Err(INVALID_VALUE);
     }
-    if state.initialised {
+    if state.life.initialised {
         return Ok(());
     }
     if state.config.init_result != 0 {
         return Err(CUresult(state.config.init_result));
     }
-    let count = state.config.devices as usize;
-    let visible = match state.config.visible_from_environment {
+    let count = state.config.devices.count as usize;
+    let visible = match state.config.devices.visible_from_environment {
         Some(true) => visible::from_environment(count)?,
         _ => (0..count).collect(),
     };
@@ -30,9 +30,9 @@ pub(crate) fn init(call: &CallFrame, flags: c_uint) -> Answer {
         return Err(NO_DEVICE);
     }
     state.devices = visible.into_iter().map(Device::new).collect();
-    let channels = state.config.connections.unwrap_or_else(channel::from_environment);
-    state.engine.set_channels(channels);
-    state.initialised = true;
+    state.engine.channels.per_context =
+        state.config.connections.unwrap_or_else(channel::from_environment);
+    state.life.initialised = true;
     Ok(())
 }
 
@@ -60,12 +60,12 @@ pub(crate) fn get_error_string(
 fn error_text(
     call: &CallFrame,
     error: CUresult,
-    of: fn((&'static CStr, &'static CStr)) -> &'static CStr,
+    text_of: fn((&'static CStr, &'static CStr)) -> &'static CStr,
     text: Ptr<*const c_uchar>,
 ) -> Answer {
     let state = call.lock()?;
     let known = errors::since(error) <= state.config.version;
-    let found = if known { errors::find(error).map(of) } else { None };
+    let found = if known { errors::find(error).map(text_of) } else { None };
     if text.is_null() {
         return Err(state.misuses.undefined(
             call,

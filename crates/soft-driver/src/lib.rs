@@ -50,13 +50,11 @@
 //! only: do not install it in a folder that the system searches for libraries. `cuDeviceGetName`
 //! returns `CUDA software driver (no GPU)`.
 //!
-//! # Feature flags
+//! # Other programs
 //!
-//! `courtesy`, on by default, adds the entry points that `cuda-events` does not bind. Without it
-//! the driver is the core that the tests of `cuda-events` and `cuda-timelines` use. These programs
-//! need it:
+//! It has each name of the driver, not only what `cuda-events` calls. These programs run on it:
 //!
-//! | program | what it needs |
+//! | program | what it calls |
 //! | --- | --- |
 //! | cudarc | settings of contexts, synchronous copies, peer copies, managed memory, pools, clones and uploads of graphs, modules and kernels |
 //! | numba-cuda | devices by PCI bus id, peer access, synchronous copies, pointer attributes, the profiler |
@@ -135,8 +133,7 @@ pub(crate) use say;
 
 // A module is a subject: the struct, its rules and the bodies of its entry points. `machine` has
 // the state, `engine` moves the work in streams on, and `order` gives the order checker what
-// happens. `courtesy` has the entry points of other programs: no subject imports it. `front` is how
-// a call comes in, and `api` what a program sees: only they import it, and each other.
+// happens. `front` is how a call comes in, and `api` what a program sees: only they import it, and each other.
 #[doc(hidden)]
 pub mod abi;
 mod allocation;
@@ -145,8 +142,6 @@ mod arg;
 mod capture;
 mod context;
 mod copy;
-#[cfg(feature = "courtesy")]
-mod courtesy;
 mod device;
 mod driver_log;
 mod engine;
@@ -159,6 +154,7 @@ mod green_context;
 mod host_function;
 mod init;
 mod ipc;
+mod kernel;
 mod machine;
 mod memory;
 mod order;
@@ -167,30 +163,6 @@ mod random;
 mod stream;
 mod sync;
 mod values;
-
-/// The list without the courtesy.
-#[cfg(not(feature = "courtesy"))]
-#[macro_export]
-#[doc(hidden)]
-macro_rules! for_each_courtesy_export {
-    ($callback:ident $($lists:tt)*) => { $callback! { $($lists)* } };
-}
-
-/// Items that need the courtesy.
-#[cfg(feature = "courtesy")]
-#[macro_export]
-#[doc(hidden)]
-macro_rules! with_courtesy {
-    ($($item:item)*) => { $($item)* };
-}
-
-/// Without it there are none.
-#[cfg(not(feature = "courtesy"))]
-#[macro_export]
-#[doc(hidden)]
-macro_rules! with_courtesy {
-    ($($item:item)*) => {};
-}
 
 /// The list of the driver's exports.
 pub mod exports {
@@ -217,14 +189,14 @@ pub use api::busy::busy_shared_library;
 #[doc(hidden)]
 pub use api::control::control_shared_library;
 pub use api::driver::SoftDriver;
+#[doc(hidden)]
+pub use api::examples;
 pub use api::external::ExternalSemaphore;
 #[doc(hidden)]
 pub use api::external::{
     external_semaphore_shared_library, signal_external_semaphore_shared_library,
 };
-#[cfg(feature = "courtesy")]
 pub use api::kernel::Kernel;
-#[cfg(feature = "courtesy")]
 #[doc(hidden)]
 pub use api::kernel::{
     KernelInC, LaunchInC, kernel_copies_shared_library, kernel_declares_shared_library,
@@ -239,8 +211,6 @@ pub use api::report::Live;
 pub use api::shared_library::{
     alias_shared_library, end_shared_library, shared_library_lacks, start_shared_library,
 };
-#[cfg(feature = "courtesy")]
-pub use courtesy::kernels::{Accesses, Launch, Word};
 pub use cuda_order_check::{
     HostOrder, Problem as OrderProblem, Report as OrderReport, Side as OrderSide,
     Warning as OrderWarning, Warnings as OrderWarnings,
@@ -249,6 +219,7 @@ pub use device::DEVICE_NAME;
 pub use front::export::Export;
 pub use front::faults::Fault;
 pub use front::log::CallRecord;
+pub use kernel::{Accesses, Launch, Word};
 pub use machine::config::{OnDeadlock, OnMisuse, OrderCheck, Rules, Scheduler, Time};
 pub use machine::places::SLOTS;
 #[doc(hidden)]

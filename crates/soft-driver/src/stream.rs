@@ -7,7 +7,8 @@ use cuda_order_check::{StreamKind, What};
 use crate::abi::*;
 use crate::arg::{EventArg, In, Ptr, StreamArg};
 use crate::context::{GREATEST_PRIORITY, LEAST_PRIORITY};
-use crate::graph::NodeKind;
+use crate::graph::{NodeEvent, NodeKind};
+use crate::green_context;
 use crate::machine::call_frame::CallFrame;
 use crate::machine::handles::{Bad, Kind};
 use crate::machine::thread;
@@ -39,8 +40,10 @@ impl State {
         priority: i32,
         is_legacy: bool,
     ) -> Result<(u32, u64), CUresult> {
-        let id = self.next_id();
-        let stream = self.engine.new_stream(context, id, (flags, priority), is_legacy);
+        let id = self.life.next_id();
+        let channels = self.engine.channels.per_context;
+        let contexts = &mut self.engine.contexts;
+        let stream = contexts.new_stream(context, id, (flags, priority), is_legacy, channels);
         self.streams.insert(call.number, stream).ok_or(OUT_OF_MEMORY)
     }
 
@@ -50,8 +53,8 @@ impl State {
         call: &CallFrame,
         context: u32,
     ) -> Result<u32, CUresult> {
-        let id = self.next_id();
-        let stream = self.engine.new_collector(context, id);
+        let id = self.life.next_id();
+        let stream = self.engine.contexts.new_collector(context, id);
         let (index, _) = self.streams.insert(call.number, stream).ok_or(OUT_OF_MEMORY)?;
         self.feed_stream(index, Creator::Driver);
         Ok(index)
@@ -59,15 +62,15 @@ impl State {
 
     /// A new stream.
     pub(crate) fn feed_stream(&mut self, stream: u32, creator: Creator) {
-        let of = &self.streams[stream];
-        let kind = match of.flags & CU_STREAM_NON_BLOCKING {
-            _ if of.is_legacy => StreamKind::Legacy,
+        let entry = &self.streams[stream];
+        let kind = match entry.flags & CU_STREAM_NON_BLOCKING {
+            _ if entry.is_legacy => StreamKind::Legacy,
             0 => StreamKind::Blocking,
             _ => StreamKind::NonBlocking,
         };
-        let (context, device) = (of.context, self.contexts[of.context].device);
-        self.feed(|feed, of| {
-            feed.stream_create(of.stream(stream), (of.context(context), device), kind, creator);
+        let (context, device) = (entry.context, self.contexts[entry.context].device);
+        self.feed(|feed, ids| {
+            feed.stream_create(ids.stream(stream), (ids.context(context), device), kind, creator);
         });
     }
 
@@ -77,11 +80,11 @@ impl State {
         call: &CallFrame,
         context: u32,
     ) -> Result<u32, CUresult> {
-        if let Some(index) = self.engine.legacy_stream(context) {
+        if let Some(index) = self.engine.contexts.legacy_stream(context) {
             return Ok(index);
         }
         let (index, _) = self.new_stream(call, context, 0, 0, true)?;
-        self.engine.set_legacy_stream(context, index);
+        self.engine.contexts.set_legacy_stream(context, index);
         self.feed_stream(index, Creator::Driver);
         Ok(index)
     }
@@ -90,11 +93,11 @@ impl State {
     pub(crate) fn stream(&mut self, call: &CallFrame, stream: StreamArg) -> Result<u32, CUresult> {
         let index = match named(call, stream) {
             Named::Legacy => {
-                let context = self.current(call)?;
+                let context = self.context_of_default_streams(call)?;
                 self.legacy_stream(call, context)?
             }
             Named::PerThread => {
-                let context = self.current(call)?;
+                let context = self.context_of_default_streams(call)?;
                 if self.contexts[context].green {
                     // Measured: a green context has no such stream.
                     return Err(INVALID_HANDLE);
@@ -132,30 +135,14 @@ impl State {
     pub(crate) fn destroy_stream(&mut self, call: &CallFrame, index: u32) {
         let handle = self.streams.handle(index);
         self.misuses.note_destroyed(call, handle);
-        self.feed(|feed, of| feed.stream_destroy(of.stream(index)));
+        self.feed(|feed, ids| feed.stream_destroy(ids.stream(index)));
         let context = self.streams[index].context;
         // A stream whose last task is done counts as busy until it is looked at once more.
-        if self.engine.is_busy(context, index) {
+        if self.engine.contexts.is_busy(context, index) {
             self.streams[index].destroyed = true;
         } else {
             self.streams.remove(index);
         }
-    }
-
-    /// The streams whose work counts as a stream's own: for the legacy default stream all blocking
-    /// ones too.
-    fn streams_to_wait_for(&self, index: u32) -> Vec<u32> {
-        let stream = &self.streams[index];
-        let own = stream.has_work().then_some(index);
-        let others = self.engine.busy_in(stream.context);
-        let others = others.filter(|other| stream.is_legacy && self.streams[*other].blocking());
-        own.into_iter().chain(others).collect()
-    }
-
-    fn has_work(&self, index: u32) -> bool {
-        let stream = &self.streams[index];
-        let blocking = |other: u32| self.streams[other].blocking();
-        stream.has_work() || stream.is_legacy && self.engine.busy_in(stream.context).any(blocking)
     }
 
     /// Whether a stream is one that the program has to destroy.
@@ -165,6 +152,23 @@ impl State {
             && !stream.destroyed
             && !self.given_back(stream.context, self.streams.handle(index))
     }
+}
+
+/// The streams whose work counts as a stream's own: for the legacy default stream all blocking
+/// ones too.
+fn streams_to_wait_for(state: &State, index: u32) -> Vec<u32> {
+    let stream = &state.streams[index];
+    let own = stream.has_work().then_some(index);
+    let others = state.engine.contexts.busy_in(stream.context);
+    let others = others.filter(|other| stream.is_legacy && state.streams[*other].blocking());
+    own.into_iter().chain(others).collect()
+}
+
+fn has_work(state: &State, index: u32) -> bool {
+    let stream = &state.streams[index];
+    let blocking = |other: u32| state.streams[other].blocking();
+    stream.has_work()
+        || stream.is_legacy && state.engine.contexts.busy_in(stream.context).any(blocking)
 }
 
 pub(crate) fn stream_create(call: &CallFrame, stream: Ptr<CUstream>, flags: c_uint) -> Answer {
@@ -219,18 +223,18 @@ pub(crate) fn stream_query(call: &CallFrame, stream: StreamArg) -> Answer {
     let mut state = call.ready()?;
     let index = state.stream(call, stream)?;
     if !state.quiet() {
-        return query_watched(call, &mut state, index);
+        return query_watched(&mut state, index);
     }
-    if state.has_work(index) { Err(NOT_READY) } else { Ok(()) }
+    if has_work(&state, index) { Err(NOT_READY) } else { Ok(()) }
 }
 
 /// While a capture is under way, or the order is checked.
 #[cold]
 #[inline(never)]
-fn query_watched(call: &CallFrame, state: &mut State, stream: u32) -> Answer {
-    state.captures.refuse_wait_for_stream(&state.streams, call, stream)?;
-    let done = !state.has_work(stream);
-    state.feed(|feed, of| feed.stream_query(of.stream(stream), done));
+fn query_watched(state: &mut State, stream: u32) -> Answer {
+    state.captures.refuse_wait_for_stream(&state.streams, stream)?;
+    let done = !has_work(state, stream);
+    state.feed(|feed, ids| feed.stream_query(ids.stream(stream), done));
     if done { Ok(()) } else { Err(NOT_READY) }
 }
 
@@ -238,7 +242,7 @@ pub(crate) fn stream_synchronize(call: &CallFrame, stream: StreamArg) -> Answer 
     let mut state = call.ready()?;
     let index = state.stream(call, stream)?;
     let State { captures, streams, .. } = &mut *state;
-    captures.refuse_wait_for_stream(streams, call, index)?;
+    captures.refuse_wait_for_stream(streams, index)?;
     wait_idle(call, state, index, true)
 }
 
@@ -249,24 +253,20 @@ pub(crate) fn wait_idle(call: &CallFrame, mut state: Locked, index: u32, orders:
         return Ok(());
     };
     let awaited = match orders {
-        true => state.feed(|feed, of| feed.await_stream(of.stream(index))),
+        true => state.feed(|feed, ids| feed.await_stream(ids.stream(index))),
         false => None,
     };
-    let own = state.streams_to_wait_for(index);
-    let points = state.running(call.machine).marks(own);
+    let own = streams_to_wait_for(&state, index);
+    let points = state.running().marks(own);
     if points.is_empty() {
-        if let Some(awaited) = awaited {
-            state.feed(|feed, _| feed.reached(&awaited));
-        }
+        state.reached(awaited);
         return Ok(());
     }
     let mut state =
         call.machine.wait_until(state, |_| points.iter().all(|point| point.is_done()))?;
     // The context may have failed, or gone, meanwhile.
     state.usable(context)?;
-    if let Some(awaited) = awaited {
-        state.feed(|feed, _| feed.reached(&awaited));
-    }
+    state.reached(awaited);
     Ok(())
 }
 
@@ -308,9 +308,9 @@ pub(crate) fn stream_wait_event(
         return Err(state.misuses.undefined(call, &what, INVALID_HANDLE));
     }
     if !state.quiet() {
-        state.feed(|feed, of| feed.wait(of.stream(stream), of.event(event)));
+        state.feed(|feed, ids| feed.wait(ids.stream(stream), ids.event(event)));
     }
-    state.wait_for(call.machine, stream, event);
+    state.wait_for(stream, event);
     Ok(())
 }
 
@@ -328,14 +328,14 @@ fn wait_watched(
     let State { captures, streams, graphs, events, .. } = state;
     if external {
         // A wait that the graph makes at each launch.
-        let wait = || NodeKind::Wait(events.handle(event));
-        return captures.add(streams, graphs, call, stream, wait);
+        let wait = || NodeKind::Wait(NodeEvent::new(events, event));
+        return captures.add(streams, graphs, call.number, stream, wait);
     }
     let (mark, never) = (events[event].mark(), events[event].was_never_recorded());
     let left = mark.is_some_and(|mark| captures.is_over(mark)) && !captures.is_capturing(stream);
     let captured = captures.wait(streams, stream, mark, never);
     if left {
-        state.feed(|feed, of| feed.capture_left(What::Event(of.event(event))));
+        state.feed(|feed, ids| feed.capture_left(What::Event(ids.event(event))));
     }
     captured
 }
@@ -387,9 +387,10 @@ pub(crate) fn stream_get_ctx_v2(
     green.required()?;
     context.required()?;
     let index = state.stream(call, stream)?;
-    let (primary, of) = state.green_and_primary(state.streams[index].context);
+    let (primary, of_green) =
+        green_context::green_and_primary(&state, state.streams[index].context);
     context.put(primary)?;
-    green.put(of)
+    green.put(of_green)
 }
 
 pub(crate) fn stream_get_green_ctx(
@@ -400,7 +401,7 @@ pub(crate) fn stream_get_green_ctx(
     let mut state = call.ready()?;
     green.required()?;
     let index = state.stream(call, stream)?;
-    green.put(state.green_and_primary(state.streams[index].context).1)
+    green.put(green_context::green_and_primary(&state, state.streams[index].context).1)
 }
 
 pub(crate) fn stream_get_device(

@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::channel;
 
-use cuda_events::{Context, Device, Driver, EventFlags, Stream, StreamOptions};
+use cuda_events::{Context, EventFlags, Stream, StreamOptions};
 use cuda_soft_driver::SoftDriver;
 use cuda_timelines::{CudaEventExt, CudaStreamExt};
 
@@ -12,10 +12,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 async fn run() -> Result<(), Box<dyn std::error::Error>> {
-    // The NVIDIA driver, or the software driver on a machine without one.
+    // The first GPU, or the software driver on a machine without one.
     let soft = SoftDriver::new();
-    let driver = Driver::load().unwrap_or_else(|_| soft.driver());
-    let context = Context::primary(Device::new(driver, 0)?)?;
+    let context = Context::primary(soft.gpu_or_soft()?)?;
     println!("on {}", context.device().name()?);
 
     // Work that ends when the second task below sends a message.

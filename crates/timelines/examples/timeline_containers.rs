@@ -13,15 +13,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     use std::path::Path;
     use std::process::{Command, Stdio};
 
-    use cuda_events::{Context, Device, Driver, Stream, StreamOptions};
+    use cuda_events::{Context, Stream, StreamOptions};
     use cuda_timelines::{
         CudaStreamExt, ImportedTimeline, Timeline, TimelineDescriptor, TimelineFile,
     };
 
-    // The NVIDIA driver, or the software driver on a machine without one.
+    // The first GPU, or the software driver on a machine without one.
     let soft = cuda_soft_driver::SoftDriver::new();
-    let driver = Driver::load().unwrap_or_else(|_| soft.driver());
-    let context = Context::primary(Device::new(driver, 0)?)?;
+    let context = Context::primary(soft.gpu_or_soft()?)?;
     let stream = Stream::new(&context, StreamOptions::new())?;
 
     if let [value, descriptor @ ..] = &*std::env::args().skip(1).collect::<Vec<_>>() {

@@ -22,11 +22,8 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 /// use cuda_events::{Context, Device, StreamRef};
 /// use cuda_timelines::{Error, Timeline};
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let refused = Timeline::new(StreamRef::per_thread_default(&context)).unwrap_err();
 /// assert_eq!(refused, Error::PerThreadTimeline);

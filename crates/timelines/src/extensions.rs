@@ -81,7 +81,7 @@ pub trait CudaStreamExt: sealed::Sealed {
     ///
     /// # Errors
     ///
-    /// Those of [`record_event`](StreamRef::record_event).
+    /// The errors of [`record_event`](StreamRef::record_event).
     fn completion(&self) -> cuda_events::Result<Completion>;
 
     /// Makes all later work in this stream wait until the point is reached.
@@ -99,6 +99,10 @@ pub trait CudaStreamExt: sealed::Sealed {
     /// [`Point::query`] if a signal is pending. While the stream waits, this crate keeps both
     /// contexts alive. If the timeline's context fails, the stream goes on **as if the point were
     /// reached**, some milliseconds later.
+    ///
+    /// **If the process that had to signal was killed**, or the timeline was poisoned, the stream also
+    /// goes on, with whatever bytes are there, and `synchronize` succeeds. Ask the point before you
+    /// use a result: [`Point::wait`] or [`Point::query`] returns the error.
     ///
     /// Other code may own one of the contexts
     /// ([`Context::from_raw`](cuda_events::Context::from_raw)). It must keep the context until its

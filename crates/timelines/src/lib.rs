@@ -10,11 +10,8 @@
 //! use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
 //! use cuda_timelines::{CudaEventExt, CudaStreamExt, Timeline};
 //!
-//! # let _ = || {
-//! let driver = cuda_events::Driver::load()?;
-//! # Ok::<_, cuda_events::Error>(driver) };
-//! # let soft = cuda_soft_driver::SoftDriver::new();
-//! # let driver = soft.driver();
+//! # use cuda_soft_driver::examples::Driver;
+//! let driver = Driver::load()?;
 //! # fn block_on<F: Future>(future: F) -> F::Output {
 //! #     struct Unpark(std::thread::Thread);
 //! #     impl std::task::Wake for Unpark {
@@ -109,13 +106,38 @@ pub use timeline::{
 /// The driver's calls under the names that documentation uses.
 #[cfg(doc)]
 mod calls {
-    pub(crate) use cuda_events::sys::Function::{
+    pub(crate) use cuda_events::sys::functions::{
+        cuDevicePrimaryCtxRelease_v2 as cuDevicePrimaryCtxRelease,
         cuEventDestroy_v2 as cuEventDestroy, cuIpcOpenMemHandle_v2 as cuIpcOpenMemHandle,
-        cuMemAlloc_v2 as cuMemAlloc, cuMemFree_v2 as cuMemFree,
-        cuMemHostGetDevicePointer_v2 as cuMemHostGetDevicePointer,
+        cuMemAlloc_v2 as cuMemAlloc, cuMemHostGetDevicePointer_v2 as cuMemHostGetDevicePointer,
         cuMemHostRegister_v2 as cuMemHostRegister, cuMemcpyDtoHAsync_v2 as cuMemcpyDtoHAsync,
         cuStreamDestroy_v2 as cuStreamDestroy, *,
     };
+}
+
+/// These may be used again after a panic.
+mod unwind {
+    use core::panic::{RefUnwindSafe, UnwindSafe};
+
+    macro_rules! unwind_safe {
+        ($($type:ty),*) => {
+            $(static_assertions::assert_impl_all!($type: UnwindSafe, RefUnwindSafe);)*
+        };
+    }
+
+    unwind_safe!(
+        crate::Error,
+        crate::SharedTimelineError,
+        crate::Completion,
+        crate::HostTimeline,
+        crate::ImportedTimeline,
+        crate::Point,
+        crate::PointCompletion,
+        crate::Timeline,
+        crate::TimelineDescriptor,
+        crate::TimelineFile,
+        crate::TimelineMemory
+    );
 }
 
 #[cfg(doctest)]

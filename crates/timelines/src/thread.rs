@@ -65,7 +65,7 @@ struct Requests {
 
 static REQUESTS: Mutex<Requests> = Mutex::new(Requests { made: 0, met: 0 });
 static MET: Condvar = Condvar::new();
-/// Its call wakes the thread, and nothing else.
+/// A request that wakes the thread, and does nothing else.
 static WAKE: Seat = Seat { make: || Box::new(Nothing) };
 
 struct Nothing;

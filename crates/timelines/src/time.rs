@@ -43,6 +43,10 @@ pub(crate) fn has_hooks() -> bool {
 /// The wait of a task, as the driver's own clock counts it.
 pub(crate) struct TaskWait(&'static dyn HostClock);
 
+/// The clock takes a task off whatever has happened to it.
+impl core::panic::RefUnwindSafe for TaskWait {}
+impl core::panic::UnwindSafe for TaskWait {}
+
 impl TaskWait {
     /// `None` with the machine's clock.
     pub(crate) fn begin(driver: Driver, look: fn()) -> Option<Self> {

@@ -127,7 +127,7 @@ pub(crate) struct Place {
 
 pub(crate) struct Clock {
     grid: Grid,
-    /// The oldest first.
+    /// The anchors, the oldest first.
     anchors: VecDeque<Anchor>,
     /// An anchor that was not seen done yet, and the host's time before its record.
     pending: Option<(PooledEvent, f64)>,
@@ -214,7 +214,7 @@ impl Clock {
         let mut from = last;
         let mut elapsed = self.grid.read(last.event.elapsed_ms(event)?);
         if elapsed.ns < -SHORT {
-            // Roughly known by now.
+            // The time is known well enough to find the anchor after it.
             let rough = last.point.device + elapsed.ns;
             let after = self.anchors.partition_point(|anchor| anchor.point.device <= rough);
             let near = [after.checked_sub(1), Some(after)].into_iter().flatten();

@@ -131,7 +131,7 @@ pub struct DriverCall {
 pub(crate) struct Edge {
     pub(crate) is_wait: bool,
     pub(crate) event: u64,
-    /// Its device is not known.
+    /// The stream; a call does not name its device.
     pub(crate) stream: StreamId,
 }
 

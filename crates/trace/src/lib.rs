@@ -81,7 +81,7 @@
 )]
 
 #[cfg(doc)]
-use cuda_events::sys::Function::cuEventElapsedTime;
+use cuda_events::sys::functions::cuEventElapsedTime;
 
 mod chrome;
 mod clock;

@@ -58,7 +58,7 @@ pub(crate) struct Slice {
     pub(crate) parent: Option<usize>,
     /// What this crate says of the slice.
     pub(crate) details: Vec<(&'static str, String)>,
-    /// What the program gave.
+    /// The arguments that the program gave.
     pub(crate) args: Args,
 }
 

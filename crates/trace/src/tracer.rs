@@ -15,7 +15,7 @@ use cuda_events::{Context, Error, EventFlags, EventRef, Result, Stream, StreamOp
 use cuda_timelines::Completion;
 
 #[cfg(doc)]
-use cuda_events::sys::Function::{
+use cuda_events::sys::functions::{
     cuEventCreate, cuEventElapsedTime, cuEventQuery, cuEventRecord,
     cuThreadExchangeStreamCaptureMode,
 };
@@ -227,7 +227,7 @@ impl Tracer {
     ///
     /// # Errors
     ///
-    /// Those of these calls. `CUDA_ERROR_TIMEOUT` if the first anchor is not done in time, for
+    /// The errors of these calls. `CUDA_ERROR_TIMEOUT` if the first anchor is not done in time, for
     /// example because other work of the process blocks the hardware channel.
     pub fn new(context: &Context) -> Result<Self> {
         Self::with(context, HostClock::Monotonic)
@@ -334,7 +334,7 @@ impl Tracer {
     ///
     /// # Errors
     ///
-    /// Those of [`span`](Self::span), before `work` runs; those of `work`; those of [`Span::end`].
+    /// The errors of [`span`](Self::span), before `work` runs; those of `work`; those of [`Span::end`].
     pub fn time<T, E: From<Error>>(
         &self,
         stream: &StreamRef,
@@ -374,7 +374,7 @@ impl Tracer {
     ///
     /// # Errors
     ///
-    /// Those of [`EventPool::reserve`].
+    /// The errors of [`EventPool::reserve`].
     pub fn reserve(&self, spans: usize) -> Result<()> {
         let _quiet = Quiet::new();
         self.0.pool.reserve(spans.saturating_mul(2))
@@ -471,7 +471,7 @@ impl Tracer {
     ///
     /// # Errors
     ///
-    /// Those of [`drain_ready`](Self::drain_ready).
+    /// The errors of [`drain_ready`](Self::drain_ready).
     pub async fn drain(&self) -> Result<Vec<GpuSpan>> {
         let waits: Vec<Completion<Arc<PooledEvent>>> = {
             let mut collected = lock(&self.0.collected);
@@ -599,7 +599,7 @@ impl Span {
     ///
     /// # Errors
     ///
-    /// Those of [`Tracer::span`]. The span is then counted as dropped.
+    /// The errors of [`Tracer::span`]. The span is then counted as dropped.
     #[inline]
     pub fn end(self, stream: &StreamRef) -> Result<()> {
         self.end_in(stream)

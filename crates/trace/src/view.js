@@ -132,8 +132,9 @@
     return low - 1;
   };
 
-  // A counter: a step for each value. Of many in one pixel, the greatest is drawn.
-  const plot = (pen, row, top, fill) => {
+  // A counter: a step for each value. Of many in one pixel, the greatest is drawn. Its scale are the
+  // greatest and the least value, at their heights.
+  const plot = (pen, row, top, fill, soft) => {
     const { values, least, most } = row;
     const y = (value) => top + PLOT - 4 - (value - least) / (most - least || 1) * (PLOT - 8);
     pen.fillStyle = fill;
@@ -152,7 +153,17 @@
       box(left + 1, right, value);
       [drawnTo, highest] = [right, 0];
     }
+    pen.fillStyle = soft;
+    for (const value of new Set([most, least])) {
+      // Not cut off by the rows above and below.
+      const middle = Math.max(top + 8, Math.min(y(value), top + PLOT - 8));
+      pen.fillText(String(Number(value.toPrecision(6))), LEFT + 3, middle);
+    }
   };
+
+  // The slices at which an arrow begins or ends.
+  const joined = new Set(data.arrows.flatMap(([fromRow, source, , toRow, target]) =>
+    [data.rows[fromRow].slices[source], data.rows[toRow].slices[target]]));
 
   // The first of a list that ends after a time.
   const firstAfter = (list, ns) => {
@@ -384,7 +395,7 @@
       pen.moveTo(LEFT, top + row.height + 0.5);
       pen.lineTo(wide, top + row.height + 0.5);
       pen.stroke();
-      if (row.values) plot(pen, row, top, mark);
+      if (row.values) plot(pen, row, top, mark, soft);
       row.depths.forEach((list, depth) => {
         const y = top + GAP / 2 + depth * BAR;
         const first = firstAfter(list, from);
@@ -406,6 +417,12 @@
             if (width > 24) {
               pen.fillStyle = ink;
               write(data.texts[slice[NAME]], left + 4, y + (BAR - 2) / 2, width - 4);
+            } else if (!pass && joined.has(slice)) {
+              // Beside it, so that an arrow begins and ends at what can be read.
+              const next = list[i + 1] ? Math.min(x(list[i + 1][START]), wide) : wide;
+              const room = next - left - width - 6;
+              pen.fillStyle = ink;
+              if (room > 24) write(data.texts[slice[NAME]], left + width + 4, y + (BAR - 2) / 2, room);
             }
           }
         }

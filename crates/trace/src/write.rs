@@ -36,7 +36,7 @@ impl Trace {
     ///
     /// # Errors
     ///
-    /// Those of the writer.
+    /// The errors of the writer.
     pub fn write_chrome(&self, out: &mut impl Write) -> io::Result<()> {
         chrome::write(&Picture::of(self), out)
     }
@@ -65,7 +65,7 @@ impl Trace {
     ///
     /// # Errors
     ///
-    /// Those of the writer.
+    /// The errors of the writer.
     pub fn write_html(&self, out: &mut impl Write) -> io::Result<()> {
         html::write(&Picture::of(self), out)
     }

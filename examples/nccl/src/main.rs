@@ -19,6 +19,8 @@ use std::process::{Child, Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use cuda_events::Driver;
+use lexopt::Arg::{Long, Short};
+use lexopt::Parser;
 
 use crate::nccl::{Comm, NAME, Nccl, UniqueId};
 use crate::rank::{Rank, Result, Without};
@@ -47,7 +49,7 @@ struct Options {
     processes: bool,
     ranks: usize,
     rounds: u32,
-    /// Of each buffer.
+    /// The words of each buffer.
     words: usize,
     without: Without,
     transports: bool,
@@ -57,7 +59,8 @@ struct Options {
 }
 
 impl Options {
-    fn parse(arguments: impl Iterator<Item = OsString>) -> std::result::Result<Self, String> {
+    /// The options, or none for `--help`.
+    fn parse() -> std::result::Result<Option<Self>, String> {
         let mut options = Self {
             processes: false,
             ranks: 2,
@@ -68,37 +71,42 @@ impl Options {
             library: NAME.into(),
             rank: None,
         };
-        let (mut arguments, mut rank, mut id) = (arguments, None, None);
-        while let Some(argument) = arguments.next() {
-            let argument = argument.to_string_lossy().into_owned();
-            let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
+        let (mut arguments, mut rank, mut id) = (Parser::from_env(), None, None);
+        let text = |error: lexopt::Error| error.to_string();
+        while let Some(argument) = arguments.next().map_err(text)? {
+            let name = match argument {
+                Long("help") | Short('h') => return Ok(None),
+                Long(name) => name.to_owned(),
+                other => return Err(text(other.unexpected())),
+            };
+            let mut value = || arguments.value().map_err(text);
             let number = |text: OsString, least: u16| {
                 let number = text.to_str().and_then(|text| text.parse::<u16>().ok());
                 number
                     .filter(|number| *number >= least)
-                    .ok_or(format!("{argument} needs a number from {least} to {}", u16::MAX))
+                    .ok_or(format!("--{name} needs a number from {least} to {}", u16::MAX))
             };
-            match &*argument {
-                "--processes" => options.processes = true,
-                "--ranks" => options.ranks = number(value()?, 1)?.into(),
-                "--rounds" => options.rounds = number(value()?, 1)?.into(),
-                "--mib" => options.words = usize::from(number(value()?, 1)?) << 18,
-                "--transports" => options.transports = true,
-                "--library" => options.library = value()?,
-                "--without" => {
+            match &*name {
+                "processes" => options.processes = true,
+                "ranks" => options.ranks = number(value()?, 1)?.into(),
+                "rounds" => options.rounds = number(value()?, 1)?.into(),
+                "mib" => options.words = usize::from(number(value()?, 1)?) << 18,
+                "transports" => options.transports = true,
+                "library" => options.library = value()?,
+                "without" => {
                     options.without = match value()?.to_str() {
                         Some("before") => Without::Before,
                         Some("after") => Without::After,
                         _ => return Err("--without needs before or after".to_owned()),
                     }
                 }
-                "--rank" => rank = Some(number(value()?, 0)?.into()),
-                "--id" => id = Some(from_hex(&value()?.to_string_lossy()).ok_or("a bad id")?),
-                _ => return Err(format!("{argument} is not an option")),
+                "rank" => rank = Some(number(value()?, 0)?.into()),
+                "id" => id = Some(from_hex(&value()?.to_string_lossy()).ok_or("a bad id")?),
+                _ => return Err(format!("--{name} is not an option")),
             }
         }
         options.rank = rank.zip(id);
-        Ok(options)
+        Ok(Some(options))
     }
 }
 
@@ -224,7 +232,7 @@ fn run_processes(options: &Options) -> Result<bool> {
         children.push(Killed(command.spawn()?));
     }
     for (rank, child) in children.iter_mut().enumerate() {
-        // It has said why.
+        // The process has printed the reason.
         if !child.0.wait()?.success() {
             return Err(format!("the process of rank {rank} failed").into());
         }
@@ -248,13 +256,12 @@ unsafe fn prepare(options: &Options) -> std::io::Result<Option<Logs>> {
 }
 
 fn main() -> ExitCode {
-    let mut arguments = std::env::args_os().skip(1).peekable();
-    if arguments.peek().is_some_and(|first| first == "--help" || first == "-h") {
-        print!("{USAGE}");
-        return ExitCode::SUCCESS;
-    }
-    let options = match Options::parse(arguments) {
-        Ok(options) => options,
+    let options = match Options::parse() {
+        Ok(Some(options)) => options,
+        Ok(None) => {
+            print!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
         Err(what) => {
             eprint!("nccl: {what}\n{USAGE}");
             return ExitCode::from(2);

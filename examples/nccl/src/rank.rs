@@ -33,7 +33,7 @@ struct Memory {
     output: DeviceBuffer,
     scratch: DeviceBuffer,
     host: HostBuffer,
-    /// Of each.
+    /// The words of each buffer.
     words: usize,
 }
 

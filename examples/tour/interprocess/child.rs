@@ -32,7 +32,7 @@ fn work(options: &Options, file: &Path) -> Result<(), Failure> {
     let parent = listen();
     let opened = Opened::new(options.driver.as_ref())?;
     let descriptor =
-        from_hex(&hear(&parent)?).ok_or_else(|| runtime("the descriptor did not arrive"))?;
+        from_hex(&receive(&parent)?).ok_or_else(|| runtime("the descriptor did not arrive"))?;
     let descriptor = IpcEventDescriptor::from_bytes(&descriptor)?;
 
     // By its UUID: the same device may have another number here.
@@ -62,7 +62,7 @@ fn work(options: &Options, file: &Path) -> Result<(), Failure> {
         .map_err(|_| runtime("the stream without a wait did not finish"))?;
     say(&format!("queued {contents}"))?;
 
-    hear(&parent)?;
+    receive(&parent)?;
     say(if done.query()?.is_done() { "state done" } else { "state pending" })?;
 
     if exporter.wait_for(&event, TIMEOUT)?.is_pending() {
@@ -119,7 +119,7 @@ fn listen() -> Receiver<String> {
     lines
 }
 
-fn hear(parent: &Receiver<String>) -> Result<String, Failure> {
+fn receive(parent: &Receiver<String>) -> Result<String, Failure> {
     parent.recv_timeout(TIMEOUT).map_err(|_| runtime("the parent sent no line in time"))
 }
 

@@ -24,7 +24,7 @@ impl Child {
         let failed =
             |error| Failure::Runtime(format!("starting the child process failed: {error}"));
         let mut command = Command::new(std::env::current_exe().map_err(failed)?);
-        command.arg(CHILD).arg(file).arg("--driver").arg(driver.argument());
+        command.arg(format!("--{CHILD}")).arg(file).arg("--driver").arg(driver.argument());
         let mut process =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(failed)?;
         let output = process.stdout.take();
@@ -43,17 +43,17 @@ impl Child {
         self.process.id()
     }
 
-    pub(crate) fn tell(&mut self, line: &str) -> Result<(), Failure> {
+    pub(crate) fn send(&mut self, line: &str) -> Result<(), Failure> {
         let written = self.process.stdin.as_mut().map(|input| writeln!(input, "{line}"));
         match written {
             Some(Ok(())) => Ok(()),
             // Its own last words say more than "broken pipe".
-            _ => Err(self.hear("an end").err().unwrap_or_else(|| self.ended())),
+            _ => Err(self.receive("an end").err().unwrap_or_else(|| self.ended())),
         }
     }
 
     /// Returns the rest of the child's next line, which must begin with this word.
-    pub(crate) fn hear(&mut self, word: &str) -> Result<String, Failure> {
+    pub(crate) fn receive(&mut self, word: &str) -> Result<String, Failure> {
         let line = match self.lines.recv_timeout(TIMEOUT) {
             Ok(line) => line,
             Err(RecvTimeoutError::Disconnected) => return Err(self.ended()),

@@ -213,13 +213,12 @@ fn run(options: &Options) -> Result<Option<String>> {
 }
 
 fn main() -> ExitCode {
-    let mut arguments = std::env::args().skip(1).peekable();
-    if arguments.peek().is_some_and(|first| first == "--help" || first == "-h") {
-        print!("{}", options::usage());
-        return ExitCode::SUCCESS;
-    }
-    let options = match Options::parse(arguments) {
-        Ok(options) => options,
+    let options = match Options::parse(lexopt::Parser::from_env()) {
+        Ok(Some(options)) => options,
+        Ok(None) => {
+            print!("{}", options::usage());
+            return ExitCode::SUCCESS;
+        }
         Err(what) => {
             eprint!("vulkan: {what}\n{}", options::usage());
             return ExitCode::from(2);

@@ -2,6 +2,9 @@
 
 use std::num::NonZeroU64;
 
+use lexopt::Arg::{Long, Short};
+use lexopt::Parser;
+
 use crate::cost::MOST;
 
 pub fn usage() -> String {
@@ -37,35 +40,42 @@ pub struct Options {
 }
 
 impl Options {
-    pub fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, &'static str> {
+    /// The options, or none for `--help`.
+    pub fn parse(mut arguments: Parser) -> Result<Option<Self>, String> {
         let mut options = Self { rounds: 10_000, without: Without::Nothing, cost: None };
-        while let Some(argument) = arguments.next() {
-            let value = arguments.next();
-            // Nothing is shown by no rounds.
-            let number = || value.as_ref()?.parse().ok().map(NonZeroU64::get);
-            match (&*argument, value.as_deref()) {
-                ("--rounds", _) => {
-                    options.rounds = number().ok_or("--rounds needs a number above 0")?;
+        while let Some(argument) = arguments.next().map_err(|error| error.to_string())? {
+            match argument {
+                Long("help") | Short('h') => return Ok(None),
+                Long("rounds") => options.rounds = number(&mut arguments, "--rounds")?,
+                Long("cost") => options.cost = Some(number(&mut arguments, "--cost")?),
+                Long("without") => {
+                    options.without = match arguments.value().unwrap_or_default().to_str() {
+                        Some("cuda") => Without::Cuda,
+                        Some("vulkan") => Without::Vulkan,
+                        _ => return Err("--without needs cuda or vulkan".to_owned()),
+                    };
                 }
-                ("--cost", _) => {
-                    options.cost = Some(number().ok_or("--cost needs a number above 0")?);
-                }
-                ("--without", Some("cuda")) => options.without = Without::Cuda,
-                ("--without", Some("vulkan")) => options.without = Without::Vulkan,
-                ("--without", _) => return Err("--without needs cuda or vulkan"),
-                _ => return Err("unknown option"),
+                other => return Err(other.unexpected().to_string()),
             }
         }
-        Ok(options)
+        Ok(Some(options))
     }
+}
+
+/// The value of an option; nothing is shown by no rounds.
+fn number(arguments: &mut Parser, option: &str) -> Result<u64, String> {
+    let value = arguments.value().unwrap_or_default();
+    let number = value.to_str().and_then(|text| text.parse::<NonZeroU64>().ok());
+    number.map(NonZeroU64::get).ok_or_else(|| format!("{option} needs a number above 0"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn parse(arguments: &str) -> Result<Options, &'static str> {
-        Options::parse(arguments.split_whitespace().map(str::to_owned))
+    fn parse(arguments: &str) -> Result<Options, String> {
+        let options = Options::parse(Parser::from_args(arguments.split_whitespace()))?;
+        options.ok_or_else(|| "help".to_owned())
     }
 
     #[test]
@@ -87,9 +97,9 @@ mod tests {
             ("--cost many", "--cost needs a number above 0"),
             ("--without", "--without needs cuda or vulkan"),
             ("--without order", "--without needs cuda or vulkan"),
-            ("--nothing", "unknown option"),
+            ("--nothing", "invalid option '--nothing'"),
         ] {
-            assert_eq!(parse(arguments), Err(why), "{arguments}");
+            assert_eq!(parse(arguments), Err(why.to_owned()), "{arguments}");
         }
     }
 

@@ -107,11 +107,9 @@ fn refusal<T>(read: &Result<T, cuda_timelines::Error>) -> Result<(), Wrong> {
     }
 }
 
-fn place(bytes: &[u8]) -> Result<(), Wrong> {
-    match half(bytes) {
-        1..=63 => Ok(()),
-        other => Err(Wrong::Field(other)),
-    }
+fn place(bytes: &[u8], most: u16) -> Result<(), Wrong> {
+    let place = half(bytes);
+    if (1..=most).contains(&place) { Ok(()) } else { Err(Wrong::Field(place)) }
 }
 
 fn timeline(bytes: &[u8]) {
@@ -121,12 +119,12 @@ fn timeline(bytes: &[u8]) {
         TimelineDescriptor::MEMORY_LEN => true,
         _ => bytes.starts_with(b"CUTH"),
     };
-    let (magic, length) = if in_memory {
-        (b"CUTH", TimelineDescriptor::MEMORY_LEN)
+    let (magic, length, most) = if in_memory {
+        (b"CUTH", TimelineDescriptor::MEMORY_LEN, 32_767)
     } else {
-        (b"CUTL", TimelineDescriptor::FILE_LEN)
+        (b"CUTL", TimelineDescriptor::FILE_LEN, 63)
     };
-    let expected = expected(bytes, magic, 1, length).and_then(|()| place(bytes));
+    let expected = expected(bytes, magic, 1, length).and_then(|()| place(bytes, most));
     assert_eq!(refusal(&read), expected);
     if let Ok(descriptor) = read {
         assert_eq!(descriptor.to_bytes().as_slice(), bytes);

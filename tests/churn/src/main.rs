@@ -5,6 +5,7 @@
 //! can show is looked at: what streams wrote in order, what a wait was for, what a point says. At
 //! the end a line is fitted to each count of what the process holds.
 
+mod ahead;
 mod children;
 mod cost;
 mod worker;
@@ -18,17 +19,23 @@ use cuda_events::ext::EventPool;
 use cuda_events::sys::CUresult;
 use cuda_events::{Context, Device, Driver, Event, EventFlags};
 use cuda_soft_driver::{Fault, Scheduler, SoftDriver};
+use lexopt::Arg::Long;
+use lexopt::{Parser, ValueExt};
 
 use crate::cost::{Clocks, Samples};
 
 const USAGE: &str = "\
 usage: churn [--minutes N | --seconds N] [--driver soft|native] [--seed N] [--longest SECONDS]
              [--out FILE]
+       churn --seeds N [--seed N] [--driver soft|native] [--longest SECONDS]
 
 Sixteen threads use all of the crate at random. The exit code is 1 when something was wrong. The
 seed is printed, and chooses what the threads do; which of them is first is the machine's choice.
 --longest is the bound for a call, 10 s unless told. FILE gets the samples and the result as lines
 of JSON.
+
+With --seeds: that many random programs beside streams that wait ahead, from --seed on. The exit
+code is 1 when one of them does not come to its end within --longest.
 ";
 
 /// How many threads there are.
@@ -122,36 +129,49 @@ struct Arguments {
     length: Duration,
     chosen: TestDriver,
     seed: u64,
+    seeds: Option<u64>,
     longest: Duration,
     out: Option<String>,
 }
 
-fn arguments(given: &[String]) -> Option<Arguments> {
+/// The value of an option, in units of so many seconds.
+fn duration(given: &mut Parser, unit: f64) -> Result<Duration, lexopt::Error> {
+    given.value()?.parse_with(|text| {
+        let number = text.parse::<f64>().map_err(|error| error.to_string())?;
+        Duration::try_from_secs_f64(number * unit).map_err(|error| error.to_string())
+    })
+}
+
+fn arguments() -> Result<Arguments, lexopt::Error> {
     let fresh = std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos() as u64);
     let mut read = Arguments {
         length: Duration::from_secs(60),
         chosen: TestDriver::Soft,
         seed: fresh,
+        seeds: None,
         longest: Duration::from_secs(10),
         out: None,
     };
-    let mut given = given.iter();
-    while let Some(name) = given.next() {
-        let value = given.next()?;
-        let seconds =
-            |unit: f64| Duration::try_from_secs_f64(value.parse::<f64>().ok()? * unit).ok();
-        match name.as_str() {
-            "--minutes" => read.length = seconds(60.0)?,
-            "--seconds" => read.length = seconds(1.0)?,
-            "--longest" => read.longest = seconds(1.0)?,
-            "--seed" => read.seed = value.parse().ok()?,
-            "--driver" if value == "soft" => read.chosen = TestDriver::Soft,
-            "--driver" if value == "native" => read.chosen = TestDriver::Native,
-            "--out" => read.out = Some(value.clone()),
-            _ => return None,
+    let mut given = Parser::from_env();
+    while let Some(option) = given.next()? {
+        match option {
+            Long("minutes") => read.length = duration(&mut given, 60.0)?,
+            Long("seconds") => read.length = duration(&mut given, 1.0)?,
+            Long("longest") => read.longest = duration(&mut given, 1.0)?,
+            Long("seed") => read.seed = given.value()?.parse()?,
+            Long("seeds") => read.seeds = Some(given.value()?.parse()?),
+            Long("driver") => {
+                read.chosen = given.value()?.parse_with(|name| match name {
+                    "soft" => Ok(TestDriver::Soft),
+                    "native" => Ok(TestDriver::Native),
+                    _ => Err("use soft or native"),
+                })?;
+            }
+            Long("out") => read.out = Some(given.value()?.string()?),
+            other => return Err(other.unexpected()),
         }
     }
-    Some(read)
+    Ok(read)
 }
 
 fn main() -> ExitCode {
@@ -166,11 +186,22 @@ fn main() -> ExitCode {
         children::main(&given[1..]);
         return ExitCode::SUCCESS;
     }
-    let Some(arguments) = arguments(&given) else {
-        eprint!("{USAGE}");
-        return ExitCode::from(2);
+    if given.first().is_some_and(|first| first == "ahead") {
+        ahead::child(&given[1..]);
+        return ExitCode::SUCCESS;
+    }
+    let arguments = match arguments() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            eprint!("churn: {error}\n{USAGE}");
+            return ExitCode::from(2);
+        }
     };
-    run(&arguments)
+    let Arguments { chosen, seed, longest, .. } = arguments;
+    match arguments.seeds {
+        Some(seeds) => ahead::run(chosen, seed, seeds, longest),
+        None => run(&arguments),
+    }
 }
 
 /// The driver of a generation.

@@ -1,5 +1,5 @@
-//! A library that is no CUDA driver: it exports nothing, and its initialisation code calls back
-//! into the program that opens it.
+//! A library that is no usable CUDA driver: it has a version and nothing else, and its
+//! initialisation code calls back into the program that opens it.
 
 #![cfg(target_os = "linux")]
 
@@ -29,4 +29,18 @@ extern "C" fn initialise() {
     if let Some(call) = call {
         call();
     }
+}
+
+/// CUDA 10.0.
+///
+/// # Safety
+///
+/// `version` is a place for a number.
+#[allow(non_snake_case, reason = "the driver's name")]
+// SAFETY: nothing else in the programs that open this library has the name.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuDriverGetVersion(version: *mut c_int) -> c_int {
+    // SAFETY: as the caller says.
+    unsafe { version.write(10_000) };
+    0
 }

@@ -154,6 +154,6 @@ macro_rules! constant {
 }
 pub(crate) use constant;
 
-pub const fn few(_shipped: usize, checked: usize) -> usize {
+pub const fn shipped_or_checked(_shipped: usize, checked: usize) -> usize {
     checked
 }

@@ -446,6 +446,65 @@ static void forked_child(CUstream raw) {
     OK(cutl_stream_destroy(stream));
 }
 
+/* A forked process that then initialises the driver by itself gets the parent's point. */
+static void point_of_another_process(const int *channel) {
+    struct cutl_point point;
+    uint64_t value;
+    TRUE(read(channel[0], &point, sizeof point) == sizeof point);
+    IS(CUTL_ERROR_POINT, "no point of this process", cutl_point_value(&point, &value));
+    IS(CUTL_ERROR_POINT, "no point of this process", cutl_point_is_done(&point));
+    _exit(0);
+}
+
+static void send_a_point(pid_t child, const int *channel) {
+    struct cutl_timeline *timeline;
+    struct cutl_point point;
+    int status;
+    OK(cutl_timeline_create_host(NULL, &timeline));
+    OK(cutl_timeline_signal(timeline, &point));
+    OK(cutl_point_is_done(&point));
+    TRUE(write(channel[1], &point, sizeof point) == sizeof point);
+    TRUE(waitpid(child, &status, 0) == child && status == 0);
+    OK(cutl_timeline_destroy(timeline));
+}
+
+struct signals {
+    struct cutl_timeline *timeline;
+    int count;
+};
+
+static void *signal_all(void *user) {
+    struct signals *signals = user;
+    struct cutl_point point;
+    while (cutl_timeline_signal(signals->timeline, &point) == CUTL_OK)
+        __atomic_fetch_add(&signals->count, 1, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+/* The stream waits ahead for its own timeline and is full, so that a signal is blocked. */
+static void poison_ends_a_blocked_signal(void) {
+    struct cutl_stream *stream;
+    struct signals signals = {0};
+    uint64_t value;
+    pthread_t thread;
+    CUstream raw;
+    CU(cuStreamCreate(&raw, CU_STREAM_NON_BLOCKING));
+    OK(cutl_stream_adopt(NULL, raw, &stream));
+    OK(cutl_timeline_create(stream, &signals.timeline));
+    OK(cutl_timeline_completed(signals.timeline, &value));
+    OK(cutl_timeline_wait_ahead(signals.timeline, stream, value + 1000000));
+    TRUE(pthread_create(&thread, NULL, signal_all, &signals) == 0);
+    for (int before = -1, now = 0; now < 500 || now != before; usleep(100000)) {
+        before = now;
+        now = __atomic_load_n(&signals.count, __ATOMIC_ACQUIRE);
+    }
+    OK(cutl_timeline_poison(signals.timeline));
+    TRUE(pthread_join(thread, NULL) == 0);
+    CU(cuStreamSynchronize(raw));
+    OK(cutl_stream_destroy(stream));
+    CU(cuStreamDestroy_v2(raw));
+}
+
 static int is_active(CUdevice device) {
     unsigned flags;
     int active;
@@ -490,6 +549,13 @@ int main(int argc, char **argv) {
     CUstream a, b;
     OK(cutl_init());
     TRUE(cutl_error_text()[0] == 0 && cutl_error_driver_code() == 0);
+    /* After a look at a point. */
+    const struct cutl_point none = {0};
+    IS(CUTL_ERROR_POINT, "no point of this process", cutl_point_is_done(&none));
+    int channel[2];
+    TRUE(pipe(channel) == 0);
+    pid_t child = fork();
+    if (child == 0) point_of_another_process(channel);
     CU(cuInit(0));
     null_is_an_error();
     CU(cuDeviceGet(&device, 0));
@@ -497,7 +563,9 @@ int main(int argc, char **argv) {
     CU(cuCtxSetCurrent(context));
     CU(cuStreamCreate(&a, CU_STREAM_NON_BLOCKING));
     CU(cuStreamCreate(&b, CU_STREAM_NON_BLOCKING));
+    send_a_point(child, channel);
     timelines(a, b);
+    poison_ends_a_blocked_signal();
     sharing(a);
     events(a);
     contexts(device, context, a);

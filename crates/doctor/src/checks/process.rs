@@ -1,6 +1,6 @@
 //! What this process may use: shared memory and limits.
 
-use super::Facts;
+use super::Evidence;
 use crate::report::{Check, Finding};
 use crate::system::Platform;
 
@@ -23,18 +23,18 @@ fn size(text: &str) -> Option<u64> {
     number.checked_shl(shift)
 }
 
-pub(super) fn shared_memory(facts: &Facts) -> Option<Finding> {
+pub(super) fn shared_memory(evidence: &Evidence) -> Option<Finding> {
     const FOLDER: &str = "/dev/shm";
-    if facts.system.platform() != Platform::Linux {
+    if evidence.system.platform() != Platform::Linux {
         return None;
     }
     let check = Check::SharedMemory;
     let instead = "shared timelines do not need it";
-    if !facts.system.is_folder(FOLDER) {
+    if !evidence.system.is_folder(FOLDER) {
         let text = format!("no {FOLDER}: interprocess events cannot be created; {instead}");
         return Some(Finding::note(check, text));
     }
-    let mounts = match facts.system.read("/proc/self/mounts") {
+    let mounts = match evidence.system.read("/proc/self/mounts") {
         Ok(mounts) => mounts,
         Err(error) => {
             return Some(Finding::unknown(check, format!("/proc/self/mounts: {error}")));
@@ -63,7 +63,7 @@ pub(super) fn shared_memory(facts: &Facts) -> Option<Finding> {
             format!("{FOLDER}{shown} has room for only a few interprocess events; {instead}");
         return Some(Finding::note(check, text));
     }
-    Some(match (facts.container, bytes) {
+    Some(match (evidence.container, bytes) {
         (Some(_), Some(DOCKERS)) => Finding::note(
             check,
             format!(
@@ -88,23 +88,25 @@ fn limit(text: &str, name: &str) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-pub(super) fn limits(facts: &Facts) -> Vec<Finding> {
+pub(super) fn limits(evidence: &Evidence) -> Vec<Finding> {
     /// Below this, libraries that lock memory (RDMA) fail often.
     const LOCKED: u64 = 64 << 20;
     /// The driver opens some files a device.
     const FILES: u64 = 256;
-    if facts.system.platform() != Platform::Linux {
+    /// The driver has some threads in each process.
+    const THREADS: u64 = 32;
+    if evidence.system.platform() != Platform::Linux {
         return Vec::new();
     }
     let check = Check::Limits;
-    let text = match facts.system.read("/proc/self/limits") {
+    let text = match evidence.system.read("/proc/self/limits") {
         Ok(text) => text,
         Err(error) => {
             return vec![Finding::unknown(check, format!("/proc/self/limits: {error}"))];
         }
     };
     let mut findings = Vec::new();
-    let refused = matches!(facts.code(), Some(2 | 304));
+    let refused = matches!(evidence.code(), Some(2 | 304));
     let mut limited = |text: String, advice: &str| {
         findings.push(match refused {
             true => Finding::wrong(check, text, advice),
@@ -123,6 +125,19 @@ pub(super) fn limits(facts: &Facts) -> Vec<Finding> {
         limited(
             format!("open files {files}: CUDA opens some for each device"),
             "Run `ulimit -n 1024` first: the driver cannot open the files it needs.",
+        );
+    }
+    let number = |name: &str| {
+        let text = evidence.system.read(&format!("/sys/fs/cgroup/pids.{name}")).ok()?;
+        text.trim().parse::<u64>().ok()
+    };
+    let left = number("max").zip(number("current")).map(|(max, used)| max.saturating_sub(used));
+    let left = left.or_else(|| limit(&text, "Max processes")).filter(|left| *left < THREADS);
+    if let Some(left) = left {
+        limited(
+            format!("processes and threads {left} more: CUDA starts some"),
+            "Raise the limit of processes and threads (`ulimit -u`, in systemd TasksMax, in a \
+             container --pids-limit): the driver cannot start its threads.",
         );
     }
     findings.push(match limit(&text, "Max locked memory") {

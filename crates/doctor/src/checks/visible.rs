@@ -1,6 +1,6 @@
 //! `CUDA_VISIBLE_DEVICES`.
 
-use super::Facts;
+use super::Evidence;
 use crate::report::{Check, Finding};
 use crate::system::{Platform, System};
 
@@ -14,22 +14,22 @@ struct Known {
 }
 
 impl Known {
-    fn look(facts: &Facts) -> Option<Self> {
+    fn look(evidence: &Evidence) -> Option<Self> {
         const FOLDER: &str = "/proc/driver/nvidia/gpus";
         // The driver itself counted them.
-        if let Some(count) = facts.probe.unhidden.filter(|count| *count > 0) {
+        if let Some(count) = evidence.probe.unhidden.filter(|count| *count > 0) {
             return Some(Self { count, uuids: Vec::new() });
         }
-        if facts.system.platform() != Platform::Linux {
+        if evidence.system.platform() != Platform::Linux {
             return None;
         }
-        match facts.system.list(FOLDER) {
+        match evidence.system.list(FOLDER) {
             Ok(gpus) if !gpus.is_empty() => {
-                let uuid = |gpu: &String| uuid_in(facts.system, &format!("{FOLDER}/{gpu}"));
+                let uuid = |gpu: &String| uuid_in(evidence.system, &format!("{FOLDER}/{gpu}"));
                 Some(Self { count: gpus.len(), uuids: gpus.iter().filter_map(uuid).collect() })
             }
             _ => {
-                let count = facts.probe.nodes.iter().filter(|node| node.gpu().is_some()).count();
+                let count = evidence.probe.nodes.iter().filter(|node| node.gpu().is_some()).count();
                 (count > 0).then_some(Self { count, uuids: Vec::new() })
             }
         }
@@ -62,12 +62,23 @@ fn names_a_gpu(entry: &str, known: Option<&Known>) -> bool {
         })
 }
 
-pub(super) fn visible(facts: &Facts) -> Finding {
+/// Whether two entries name one GPU.
+fn is_repeated(entries: &[&str]) -> bool {
+    entries.iter().enumerate().any(|(at, entry)| {
+        let same = |other: &&str| match (number(other), number(entry)) {
+            (Some(one), Some(two)) => one == two,
+            _ => other == entry,
+        };
+        entries.iter().take(at).any(same)
+    })
+}
+
+pub(super) fn visible(evidence: &Evidence) -> Finding {
     let check = Check::Visible;
-    let Some(value) = facts.system.env(VARIABLE) else {
+    let Some(value) = evidence.system.env(VARIABLE) else {
         return Finding::ok(check, format!("{VARIABLE} is not set"));
     };
-    let known = Known::look(facts);
+    let known = Known::look(evidence);
     let advice = match known.as_ref().map(|known| known.count) {
         Some(1) => format!("Unset {VARIABLE}, or set it to 0 or to a UUID from `nvidia-smi -L`."),
         Some(count) => format!(
@@ -77,10 +88,20 @@ pub(super) fn visible(facts: &Facts) -> Finding {
         ),
         None => format!("Unset {VARIABLE}, or set it to numbers or UUIDs from `nvidia-smi -L`."),
     };
+    let advice = match (evidence.slurm, value.trim()) {
+        (true, "" | "NoDevFiles") => String::from(
+            "Request a GPU for the job with `--gres=gpu:1`: Slurm hides the GPUs from a job \
+             without one.",
+        ),
+        _ => advice,
+    };
+    // Without the variable the driver has a device, and with it none.
+    let proven = evidence.probe.is_without_device()
+        && evidence.probe.unhidden.is_some_and(|count| count > 0);
     let entries: Vec<&str> = value.split(',').map(str::trim).collect();
     let good = entries.iter().take_while(|entry| names_a_gpu(entry, known.as_ref())).count();
     let (good, rest) = entries.split_at_checked(good).unwrap_or((&entries, &[]));
-    if good.is_empty() {
+    if good.is_empty() || (proven && !is_repeated(good)) {
         let text = match (value.trim(), known) {
             ("", _) => format!("{VARIABLE} is set and empty, which hides every GPU"),
             (_, Some(known)) => format!(
@@ -94,14 +115,7 @@ pub(super) fn visible(facts: &Facts) -> Finding {
         };
         return Finding::wrong(check, text, advice);
     }
-    let twice = good.iter().enumerate().any(|(at, entry)| {
-        let same = |other: &&str| match (number(other), number(entry)) {
-            (Some(one), Some(two)) => one == two,
-            _ => other == entry,
-        };
-        good.iter().take(at).any(same)
-    });
-    if twice {
+    if is_repeated(good) {
         let text = format!("{VARIABLE} is {value}, which lists a GPU twice: cuInit refuses that");
         return Finding::wrong(check, text, advice);
     }

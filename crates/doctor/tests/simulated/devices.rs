@@ -176,8 +176,9 @@ fn no_device_is_counted() {
         .driver(SoftDriver::builder().fault(fault))
         .finds(Init, Wrong, "cuDeviceGetCount failed with CUDA_ERROR_UNKNOWN (999)")
         .next(
-            "Run `sudo nvidia-modprobe -u -c 0`, and reboot if that does not help: the driver \
-             cannot reach its kernel module.",
+            "Run `sudo nvidia-modprobe -u -c 0`, or after a suspend `sudo rmmod nvidia_uvm` and \
+             `sudo modprobe nvidia_uvm`, and reboot if that does not help: the driver cannot reach \
+             its kernel module.",
         );
 }
 
@@ -341,7 +342,7 @@ fn other_codes() {
         (802, "Run `sudo systemctl restart nvidia-fabricmanager`"),
         (803, "Reboot, and restart containers"),
         (804, "Remove the folder of the forward-compatibility package (cuda-compat"),
-        (999, "Run `sudo nvidia-modprobe -u -c 0`, and reboot"),
+        (999, "Run `sudo nvidia-modprobe -u -c 0`, or after a suspend"),
         (2, "Check this process's limits"),
         (34, "Install the NVIDIA display driver"),
         (700, "Search for this error with the driver's version: cuInit failed with"),

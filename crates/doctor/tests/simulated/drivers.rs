@@ -178,15 +178,11 @@ fn the_toolkits_stub() {
 
 #[test]
 fn a_library_that_is_no_driver() {
-    let fake = fake_library();
     Machine::whole("fake")
         .without("/usr/lib")
-        .load(Driver::load_from(&fake))
+        .load(cuda_events_test_support::load_from("libc.so.6"))
         .finds(Check::Library, Wrong, "it exports no cuDriverGetVersion")
-        .next(&format!(
-            "Remove {}: it has the name of the driver library, but is not a driver.",
-            fake.display()
-        ));
+        .next("Remove libc.so.6: it has the name of the driver library, but is not a driver.");
 }
 
 #[test]
@@ -230,13 +226,13 @@ fn a_library_for_another_processor() {
     arm[18] = 0xb7;
     Machine::whole("arm").without(LIBRARY).elf(LIBRARY, &arm).no_library().finds(
         Elsewhere,
-        Note,
+        Wrong,
         "(580.159.04) is for aarch64",
     );
     Machine::whole("dangling").without(LIBRARY).no_library().finds(
         Elsewhere,
-        Note,
-        "libcuda.so.1 is a broken link",
+        Wrong,
+        "libcuda.so.1 is a broken link: it leads to libcuda.so.580.159.04",
     );
 }
 
@@ -420,7 +416,7 @@ fn device_nodes_are_refused() {
         .finds(Nodes, Good, "/dev/nvidia1");
 }
 
-fn group_of(path: &Path) -> u32 {
+pub(super) fn group_of(path: &Path) -> u32 {
     use std::os::unix::fs::MetadataExt;
     fs::metadata(path).expect("it is there").gid()
 }

@@ -4,6 +4,7 @@
 
 mod devices;
 mod drivers;
+mod reports;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -15,13 +16,13 @@ use std::time::Duration;
 use cuda_events::sys::{CUresult, ENTRY_POINTS, EntryPoint, Function, Version};
 use cuda_events::{Driver, Error, LoadOptions};
 use cuda_events_test_support::child::{self as other, own_binary, role};
-use cuda_events_test_support::{Gpu, TestDriver, fake_library, shared_library};
+use cuda_events_test_support::{Gpu, TestDriver, shared_library};
 use cuda_soft_driver::{Builder, Fault, SoftDriver};
 use serde_json::Value;
 
 use crate::child;
 use crate::exports::Lacks;
-use crate::probe::{Failure, How, Library, Probe};
+use crate::probe::{Failure, How, Library, Lost, Probe};
 use crate::report::{Check, Finding, Level, Report};
 use crate::system::{Platform, System};
 
@@ -163,7 +164,7 @@ impl Machine {
 
     /// Where there is no library to load.
     fn no_library(&self) -> Found {
-        self.load(Driver::load_from(self.root.join("nowhere/libcuda.so.1")))
+        self.load(cuda_events_test_support::load_from(self.root.join("nowhere/libcuda.so.1")))
     }
 
     fn driver(&self, builder: Builder) -> Found {
@@ -185,7 +186,7 @@ impl Found {
     #[track_caller]
     fn new(system: &System, probe: &Probe) -> Self {
         if probe.lost.is_none() {
-            let probe = Probe { unhidden: None, ..probe.clone() };
+            let probe = Probe { unhidden: None, separate: false, ..probe.clone() };
             assert_eq!(Probe::from_json(&probe.to_json()), probe);
         }
         // The devices of the software driver stand for GPUs here.

@@ -75,136 +75,114 @@ fn one(first: *const c_void, bytes: size_t) -> core::array::IntoIter<calls::Buff
 /// Functions that count elements, and that are not made anew: `real` is called once.
 fn elements(
     name: &'static str,
-    writes: bool,
     first: *const c_void,
     [size, count]: [size_t; 2],
     real: impl Fn() -> size_t,
 ) -> size_t {
     let bytes = size.saturating_mul(count);
     let read = |_: ()| isize::try_from(real().saturating_mul(size)).unwrap_or(isize::MAX);
-    let done = calls::call(name, writes, || one(first, bytes), || read(()));
+    let done = calls::call(name, || one(first, bytes), || read(()));
     usize::try_from(done).unwrap_or(0).checked_div(size).unwrap_or(0)
 }
 
-/// The buffers of messages.
-///
-/// # Safety
-///
-/// So many messages.
-unsafe fn messages(of: *const mmsghdr, count: c_uint) -> impl Iterator<Item = calls::Buffer> {
-    let count = if of.is_null() { 0 } else { count as usize };
-    // SAFETY: as the caller says.
-    (0..count.min(1024))
-        .flat_map(move |at| unsafe { calls::message(&raw const (*of.add(at)).msg_hdr) })
+/// How many elements a list of the program has.
+fn length(count: c_int) -> usize {
+    usize::try_from(count).unwrap_or(0)
 }
 
 functions! {
     read(file: c_int, to: *mut c_void, bytes: size_t) -> ssize_t, real
-        => calls::call("read", true, || one(to, bytes), real);
+        => calls::call("read", || one(to, bytes), real);
     write(file: c_int, from: *const c_void, bytes: size_t) -> ssize_t, real => {
         // SAFETY: the program's bytes.
         match unsafe { trace::takes_write(file, from, bytes) } {
             true => bytes as ssize_t,
-            false => calls::call("write", false, || one(from, bytes), real),
+            false => calls::call("write", || one(from, bytes), real),
         }
     };
     pread(file: c_int, to: *mut c_void, bytes: size_t, at: off_t) -> ssize_t, real
-        => calls::call("pread", true, || one(to, bytes), real);
+        => calls::call("pread", || one(to, bytes), real);
     pread64(file: c_int, to: *mut c_void, bytes: size_t, at: off_t) -> ssize_t, real
-        => calls::call("pread64", true, || one(to, bytes), real);
+        => calls::call("pread64", || one(to, bytes), real);
     pwrite(file: c_int, from: *const c_void, bytes: size_t, at: off_t) -> ssize_t, real
-        => calls::call("pwrite", false, || one(from, bytes), real);
+        => calls::call("pwrite", || one(from, bytes), real);
     pwrite64(file: c_int, from: *const c_void, bytes: size_t, at: off_t) -> ssize_t, real
-        => calls::call("pwrite64", false, || one(from, bytes), real);
+        => calls::call("pwrite64", || one(from, bytes), real);
     readv(file: c_int, to: *const iovec, count: c_int) -> ssize_t, real
-        // SAFETY: the program's list, here and below.
-        => calls::call("readv", true, || unsafe { calls::list(to, count as usize) }, real);
+        => calls::call("readv", || calls::list(to, length(count)), real);
     writev(file: c_int, from: *const iovec, count: c_int) -> ssize_t, real
-        // SAFETY: as above.
-        => calls::call("writev", false, || unsafe { calls::list(from, count as usize) }, real);
+        => calls::call("writev", || calls::list(from, length(count)), real);
     preadv(file: c_int, to: *const iovec, count: c_int, at: off_t) -> ssize_t, real
-        // SAFETY: as above.
-        => calls::call("preadv", true, || unsafe { calls::list(to, count as usize) }, real);
+        => calls::call("preadv", || calls::list(to, length(count)), real);
     preadv64(file: c_int, to: *const iovec, count: c_int, at: off_t) -> ssize_t, real
-        // SAFETY: as above.
-        => calls::call("preadv64", true, || unsafe { calls::list(to, count as usize) }, real);
+        => calls::call("preadv64", || calls::list(to, length(count)), real);
     pwritev(file: c_int, from: *const iovec, count: c_int, at: off_t) -> ssize_t, real
-        // SAFETY: as above.
-        => calls::call("pwritev", false, || unsafe { calls::list(from, count as usize) }, real);
+        => calls::call("pwritev", || calls::list(from, length(count)), real);
     pwritev64(file: c_int, from: *const iovec, count: c_int, at: off_t) -> ssize_t, real
-        // SAFETY: as above.
-        => calls::call("pwritev64", false, || unsafe { calls::list(from, count as usize) }, real);
+        => calls::call("pwritev64", || calls::list(from, length(count)), real);
     preadv2(file: c_int, to: *const iovec, count: c_int, at: off_t, flags: c_int) -> ssize_t, real
-        // SAFETY: as above.
-        => calls::call("preadv2", true, || unsafe { calls::list(to, count as usize) }, real);
+        => calls::call("preadv2", || calls::list(to, length(count)), real);
     preadv64v2(file: c_int, to: *const iovec, count: c_int, at: off_t, flags: c_int)
         -> ssize_t, real
-        // SAFETY: as above.
-        => calls::call("preadv64v2", true, || unsafe { calls::list(to, count as usize) }, real);
+        => calls::call("preadv64v2", || calls::list(to, length(count)), real);
     pwritev2(file: c_int, from: *const iovec, count: c_int, at: off_t, flags: c_int)
         -> ssize_t, real
-        // SAFETY: as above.
-        => calls::call("pwritev2", false, || unsafe { calls::list(from, count as usize) }, real);
+        => calls::call("pwritev2", || calls::list(from, length(count)), real);
     pwritev64v2(file: c_int, from: *const iovec, count: c_int, at: off_t, flags: c_int)
         -> ssize_t, real
-        // SAFETY: as above.
-        => calls::call("pwritev64v2", false, || unsafe { calls::list(from, count as usize) }, real);
+        => calls::call("pwritev64v2", || calls::list(from, length(count)), real);
     getrandom(to: *mut c_void, bytes: size_t, flags: c_uint) -> ssize_t, real
-        => calls::call("getrandom", true, || one(to, bytes), real);
+        => calls::call("getrandom", || one(to, bytes), real);
 
     recv(socket: c_int, to: *mut c_void, bytes: size_t, flags: c_int) -> ssize_t, real
-        => calls::call("recv", true, || one(to, bytes), real);
+        => calls::call("recv", || one(to, bytes), real);
     recvfrom(socket: c_int, to: *mut c_void, bytes: size_t, flags: c_int, address: *mut sockaddr,
         length: *mut socklen_t) -> ssize_t, real
-        => calls::call("recvfrom", true, || one(to, bytes), real);
+        => calls::call("recvfrom", || one(to, bytes), real);
     recvmsg(socket: c_int, message: *mut msghdr, flags: c_int) -> ssize_t, real
-        // SAFETY: the program's message, here and below.
-        => calls::call("recvmsg", true, || unsafe { calls::message(message) }, real);
+        => calls::call("recvmsg", || calls::message(message), real);
     send(socket: c_int, from: *const c_void, bytes: size_t, flags: c_int) -> ssize_t, real
-        => calls::call("send", false, || one(from, bytes), real);
+        => calls::call("send", || one(from, bytes), real);
     sendto(socket: c_int, from: *const c_void, bytes: size_t, flags: c_int,
         address: *const sockaddr, length: socklen_t) -> ssize_t, real
-        => calls::call("sendto", false, || one(from, bytes), real);
+        => calls::call("sendto", || one(from, bytes), real);
     sendmsg(socket: c_int, message: *const msghdr, flags: c_int) -> ssize_t, real
-        // SAFETY: as above.
-        => calls::call("sendmsg", false, || unsafe { calls::message(message) }, real);
+        => calls::call("sendmsg", || calls::message(message), real);
     // These return how many messages: of the buffers, only so many bytes count as accessed.
     recvmmsg(socket: c_int, of: *mut mmsghdr, count: c_uint, flags: c_int, time: *mut timespec)
         -> c_int, real => {
-        // SAFETY: the program's messages, here and below.
-        let buffers = || unsafe { messages(of, count) };
-        calls::call("recvmmsg", true, buffers, || real() as ssize_t) as c_int
+        let buffers = || calls::messages(of, count as usize);
+        calls::call("recvmmsg", buffers, || real() as ssize_t) as c_int
     };
     sendmmsg(socket: c_int, of: *mut mmsghdr, count: c_uint, flags: c_int) -> c_int, real => {
-        // SAFETY: as above.
-        let buffers = || unsafe { messages(of, count) };
-        calls::call("sendmmsg", false, buffers, || real() as ssize_t) as c_int
+        let buffers = || calls::messages(of, count as usize);
+        calls::call("sendmmsg", buffers, || real() as ssize_t) as c_int
     };
 
     // What a compiler calls in their places where it knows a buffer's size.
     __read_chk(file: c_int, to: *mut c_void, bytes: size_t, size: size_t) -> ssize_t, real
-        => calls::call("read", true, || one(to, bytes), real);
+        => calls::call("read", || one(to, bytes), real);
     __pread_chk(file: c_int, to: *mut c_void, bytes: size_t, at: off_t, size: size_t)
-        -> ssize_t, real => calls::call("pread", true, || one(to, bytes), real);
+        -> ssize_t, real => calls::call("pread", || one(to, bytes), real);
     __pread64_chk(file: c_int, to: *mut c_void, bytes: size_t, at: off_t, size: size_t)
-        -> ssize_t, real => calls::call("pread64", true, || one(to, bytes), real);
+        -> ssize_t, real => calls::call("pread64", || one(to, bytes), real);
     __recv_chk(socket: c_int, to: *mut c_void, bytes: size_t, size: size_t, flags: c_int)
-        -> ssize_t, real => calls::call("recv", true, || one(to, bytes), real);
+        -> ssize_t, real => calls::call("recv", || one(to, bytes), real);
     __recvfrom_chk(socket: c_int, to: *mut c_void, bytes: size_t, size: size_t, flags: c_int,
         address: *mut sockaddr, length: *mut socklen_t) -> ssize_t, real
-        => calls::call("recvfrom", true, || one(to, bytes), real);
+        => calls::call("recvfrom", || one(to, bytes), real);
 
     // The C library's own calls go around the ones above.
     fread(to: *mut c_void, size: size_t, count: size_t, file: *mut FILE) -> size_t, real
-        => elements("fread", true, to, [size, count], real);
+        => elements("fread", to, [size, count], real);
     fread_unlocked(to: *mut c_void, size: size_t, count: size_t, file: *mut FILE) -> size_t, real
-        => elements("fread", true, to, [size, count], real);
+        => elements("fread", to, [size, count], real);
     fwrite(from: *const c_void, size: size_t, count: size_t, file: *mut FILE) -> size_t, real
-        => elements("fwrite", false, from, [size, count], real);
+        => elements("fwrite", from, [size, count], real);
     fwrite_unlocked(from: *const c_void, size: size_t, count: size_t, file: *mut FILE)
-        -> size_t, real => elements("fwrite", false, from, [size, count], real);
+        -> size_t, real => elements("fwrite", from, [size, count], real);
     __fread_chk(to: *mut c_void, room: size_t, size: size_t, count: size_t, file: *mut FILE)
-        -> size_t, real => elements("fread", true, to, [size, count], real);
+        -> size_t, real => elements("fread", to, [size, count], real);
 
     munmap(memory: *mut c_void, bytes: size_t) -> c_int, real => {
         calls::unmaps(memory, bytes);

@@ -6,6 +6,8 @@ use std::process::{Command, ExitCode};
 
 use cuda_order_check::stand_in::{before, folder};
 use cuda_order_check_preload::{CLASSES, Settings, VARIABLE, find};
+use lexopt::Arg::{Long, Short, Value};
+use lexopt::Parser;
 
 use crate::program::unchecked;
 use crate::say;
@@ -32,8 +34,7 @@ Options of `run`:
 /// The command.
 #[must_use]
 pub fn main() -> ExitCode {
-    let arguments = std::env::args_os().skip(1);
-    match parse(arguments).and_then(Action::run) {
+    match parse(Parser::from_env()).and_then(Action::run) {
         Ok(text) => {
             print!("{text}");
             ExitCode::SUCCESS
@@ -57,6 +58,12 @@ impl From<String> for Failure {
     }
 }
 
+impl From<lexopt::Error> for Failure {
+    fn from(error: lexopt::Error) -> Self {
+        error.to_string().into()
+    }
+}
+
 #[derive(Debug, PartialEq)]
 enum Action {
     Show(String),
@@ -72,64 +79,57 @@ fn list() -> String {
     CLASSES.iter().map(line).collect()
 }
 
-fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Action, Failure> {
-    let mut arguments = arguments.peekable();
-    let first = arguments.next().unwrap_or_default();
-    match first.to_str() {
-        Some("--help" | "-h" | "help") => return Ok(Action::Show(HELP.to_owned())),
-        Some("--version" | "-V") => {
+fn parse(mut arguments: Parser) -> Result<Action, Failure> {
+    match arguments.next()? {
+        None => return Err(format!("there is no command\n\n{HELP}").into()),
+        Some(Long("help") | Short('h')) => return Ok(Action::Show(HELP.to_owned())),
+        Some(Long("version") | Short('V')) => {
             return Ok(Action::Show(format!("cuda-order-check {}\n", env!("CARGO_PKG_VERSION"))));
         }
-        Some("--list") => return Ok(Action::Show(list())),
-        Some("run") => {}
-        Some("") => return Err(format!("there is no command\n\n{HELP}").into()),
-        _ => {
-            let first = first.display();
-            return Err(format!("`{first}` is no command: use run, --list or --help").into());
+        Some(Long("list")) => return Ok(Action::Show(list())),
+        Some(Value(command)) if command == "run" => {}
+        Some(Value(command)) if command == "help" => return Ok(Action::Show(HELP.to_owned())),
+        Some(Value(command)) => {
+            let command = command.display();
+            return Err(format!("`{command}` is no command: use run, --list or --help").into());
         }
+        Some(option) => return Err(option.unexpected().into()),
     }
     // Options add to the variable, if that is set.
     let mut settings = Vec::from_iter(std::env::var(VARIABLE));
-    while let Some(option) = arguments.next_if(|it| it.as_encoded_bytes().starts_with(b"--")) {
-        let option = option.into_string().map_err(|it| format!("{} is not UTF-8", it.display()))?;
-        let (name, value) = match option.split_once('=') {
-            _ if option == "--" => break,
-            _ if option == "--help" => return Ok(Action::Show(HELP.to_owned())),
-            Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
-            None => (option, None),
+    let program: Vec<_> = loop {
+        let name = match arguments.next()? {
+            None => {
+                let text = "there is no program: cuda-order-check run -- PROGRAM";
+                return Err(text.to_owned().into());
+            }
+            Some(Value(program)) => break [program].into_iter().chain(arguments.raw_args()?).collect(),
+            Some(Long("help")) => return Ok(Action::Show(HELP.to_owned())),
+            Some(Long(name)) => name.to_owned(),
+            Some(option) => return Err(option.unexpected().into()),
         };
         let known = ["class", "log", "json", "exitcode", "stacks", "suppressions", "library"];
-        let Some(setting) = known.into_iter().find(|known| name.strip_prefix("--") == Some(known))
-        else {
+        let Some(setting) = known.into_iter().find(|known| name == *known) else {
             let known = known.map(|name| format!("--{name}")).join(", ");
-            return Err(format!("`{name}` is no option: the options are {known}").into());
+            return Err(format!("`--{name}` is no option: the options are {known}").into());
         };
-        let value = match value {
-            Some(value) => value,
-            None => {
-                let value = arguments.next().filter(|value| value != "--");
-                let value = value.ok_or_else(|| format!("`{name}` has no value"))?;
-                value.into_string().map_err(|it| format!("{} is not UTF-8", it.display()))?
-            }
-        };
+        let value = arguments.value().ok().filter(|value| value != "--");
+        let value = value.ok_or_else(|| format!("`--{name}` has no value"))?;
+        let value = value.into_string().map_err(|it| format!("{} is not UTF-8", it.display()))?;
         match setting {
             "class" => settings.extend(value.split(',').map(|class| format!("class={class}"))),
             _ if value.contains(',') => {
-                return Err(format!("`{name} {value}`: a comma cannot be part of it").into());
+                return Err(format!("`--{name} {value}`: a comma cannot be part of it").into());
             }
             "exitcode" | "stacks" => settings.push(format!("{setting}={value}")),
             // A child may have another current folder.
             _ => {
                 let path = std::path::absolute(&value);
-                let path = path.map_err(|error| format!("`{name} {value}`: {error}"))?;
+                let path = path.map_err(|error| format!("`--{name} {value}`: {error}"))?;
                 settings.push(format!("{setting}={}", path.display()));
             }
         }
-    }
-    let program: Vec<_> = arguments.collect();
-    if program.is_empty() {
-        return Err("there is no program: cuda-order-check run -- PROGRAM".to_owned().into());
-    }
+    };
     let settings = settings.join(",");
     Settings::from_text(&settings)?;
     Ok(Action::Run(settings, program))
@@ -144,9 +144,7 @@ impl Action {
         let own = std::env::current_exe()
             .map_err(|error| format!("the path of this command cannot be found: {error}"))?;
         let settings = Settings::from_text(&text)?;
-        let library = find(&own, &settings).ok_or_else(|| {
-            "there is no libcuda.so.1 here; if the driver is elsewhere, use --library".to_owned()
-        })?;
+        let library = find(&settings)?;
         if !library.is_file() {
             return Err(format!("{} is no file", library.display()).into());
         }
@@ -158,8 +156,13 @@ impl Action {
         if let Some((program, why)) = unchecked(name) {
             say(&format!("{} {why}", program.display()));
         }
+        // A child may have another current folder and other variables. What cannot be a setting is
+        // looked for again.
+        let chosen = library.to_str().filter(|path| !path.contains(','));
+        let chosen = chosen.map(|path| format!("library={path}"));
+        let text = [text].into_iter().chain(chosen).filter(|text| !text.is_empty());
         let mut command = Command::new(name);
-        command.args(arguments).env(VARIABLE, &text);
+        command.args(arguments).env(VARIABLE, text.collect::<Vec<_>>().join(","));
         command.env("LD_LIBRARY_PATH", before("LD_LIBRARY_PATH", &folder));
         // It has functions in front of those of the C library.
         command.env("LD_PRELOAD", before("LD_PRELOAD", &folder.join("libcuda.so.1")));
@@ -179,7 +182,7 @@ mod tests {
     use super::*;
 
     fn parsed(text: &str) -> Result<Action, Failure> {
-        parse(text.split_whitespace().map(OsString::from))
+        parse(Parser::from_args(text.split_whitespace()))
     }
 
     #[test]

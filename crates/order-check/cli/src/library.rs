@@ -9,11 +9,10 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, Ordering};
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::path::PathBuf;
-use std::sync::Once;
 
 use cuda_order_check_preload::{
     Settings, VARIABLE, before_exit, count_by, exported, faults, find, for_each_name, install, open, summary,
-    target, watch_host, watch_process,
+    target, variable, watch_forks, watch_host, watch_process, whole,
 };
 
 use crate::{calls, hide, say};
@@ -125,6 +124,7 @@ extern "C" fn at_load() {
     if is_program() {
         return;
     }
+    watch_forks();
     // By LD_PRELOAD it is in programs that have nothing to do with CUDA as well.
     match is_preloaded() {
         true => calls::look_up(),
@@ -138,9 +138,9 @@ fn is_preloaded() -> bool {
     let number = |path: &std::path::Path| {
         std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
     };
-    let all = std::env::var("LD_PRELOAD").unwrap_or_default();
+    let all = variable("LD_PRELOAD").unwrap_or_default();
     let own = file_of(missing as *const c_void).and_then(|(_, path)| number(&path));
-    own.is_some() && all.split([':', ' ']).any(|path| number(path.as_ref()) == own)
+    own.is_some() && all.to_string_lossy().split([':', ' ']).any(|path| number(path.as_ref()) == own)
 }
 
 /// The start has not come to its end, or it has, and the checker is in front of the driver or not.
@@ -160,13 +160,14 @@ thread_local! {
 /// In a constructor a thread has the loader's lock, and it may come here. So no lock is held while
 /// the loader is asked: each thread that comes before the end asks by itself, with the same result.
 fn started() -> bool {
-    static ONCE: Once = Once::new();
     // The start opens the driver's library, and that may look for itself.
     if STATE.load(Ordering::Acquire) == FRESH && !STARTS.replace(true) {
         let found = ask();
-        ONCE.call_once(|| {
-            let good = found.map(start).map_err(without).is_ok();
-            STATE.store(if good { GOOD } else { BAD }, Ordering::Release);
+        whole(|| {
+            if STATE.load(Ordering::Acquire) == FRESH {
+                let good = found.map(start).map_err(without).is_ok();
+                STATE.store(if good { GOOD } else { BAD }, Ordering::Release);
+            }
         });
         STARTS.set(false);
     }
@@ -327,16 +328,17 @@ impl Found {
 
 /// Asks the loader. Several threads may do so at once.
 fn ask() -> Result<Found, String> {
-    let text = std::env::var(VARIABLE).unwrap_or_default();
+    // First, and also where nothing will be checked: a message goes through the functions for masks
+    // of signals, which would look up the C library's under the lock of the start.
+    faults::look_up();
+    let text = variable(VARIABLE).and_then(|text| text.into_string().ok()).unwrap_or_default();
     // A child may not find the files that its parent found.
     let (settings, wrong) = match Settings::from_text(&text) {
         Ok(settings) => (settings, None),
         Err(what) => (Settings::of_library(&text), Some(what)),
     };
     let (_, own) = file_of(missing as *const c_void).ok_or("the loader does not know this file")?;
-    let path = find(&own, &settings).ok_or_else(|| {
-        format!("there is no libcuda.so.1 here; {VARIABLE}=library=PATH names one elsewhere")
-    })?;
+    let path = find(&settings)?;
     let resolve = open(&path).ok_or_else(|| format!("{} cannot be opened", path.display()))?;
     let exports = EXPORTS.iter().filter_map(|(name, ..)| CString::new(*name).ok());
     let names = exports.chain([c"cuda_soft_driver_alias".to_owned()]);
@@ -346,9 +348,6 @@ fn ask() -> Result<Found, String> {
     });
     let real = real.collect();
     let behind = calls::ready(|address| file_of(address).map(|(begin, _)| begin));
-    if behind.is_none() {
-        faults::look_up();
-    }
     Ok(Found { settings, wrong, own, real, behind })
 }
 

@@ -8,6 +8,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use cuda_order_check_preload::Elf;
+
 /// How many interpreters of scripts are looked through, as the system does.
 const SCRIPTS: usize = 5;
 
@@ -23,7 +25,7 @@ pub(crate) fn unchecked(name: &OsStr) -> Option<(PathBuf, &'static str)> {
         let file = File::open(&path).ok()?;
         let begin = begin(&file).ok()?;
         let Some(line) = begin.strip_prefix(b"#!") else {
-            return why(&path, &file, &begin).map(|why| (path, why));
+            return why(&path, file).map(|why| (path, why));
         };
         let mut words = line.split(|sign| matches!(sign, b' ' | b'\t' | b'\n' | 0));
         path = OsString::from_vec(words.find(|word| !word.is_empty())?.to_vec()).into();
@@ -50,41 +52,21 @@ fn begin(file: &File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn why(path: &Path, file: &File, begin: &[u8]) -> Option<&'static str> {
-    const CLASS_64: u8 = 2;
-    const X86_64: u64 = 62;
-    const LOADED: u64 = 1;
-    const DYNAMIC: u64 = 2;
-    const INTERPRETER: u64 = 3;
-    if !begin.starts_with(b"\x7fELF") {
-        return None;
-    }
-    if has_other_rights(path, &file.metadata().ok()?) {
+fn why(path: &Path, file: File) -> Option<&'static str> {
+    let status = file.metadata().ok()?;
+    let elf = Elf::read(file)?;
+    if has_other_rights(path, &status) {
         return Some("has the rights of another user: it is not checked");
     }
-    if begin.get(4) != Some(&CLASS_64) || number(begin, 18, 2)? != X86_64 {
+    if !elf.is_for_this_machine {
         return Some("is for another machine: it is not checked");
     }
-    let (at, size) = (number(begin, 32, 8)?, number(begin, 54, 2)?);
-    let (mut has_loader, mut dynamic, mut loaded) = (false, None, Vec::new());
-    for index in 0..number(begin, 56, 2)? {
-        let mut header = [0; 56];
-        file.read_exact_at(&mut header, at.checked_add(index * size)?).ok()?;
-        // Where it is in the file and in memory, and how long.
-        let part = Part {
-            offset: number(&header, 8, 8)?,
-            address: number(&header, 16, 8)?,
-            bytes: number(&header, 32, 8)?,
+    if elf.has_loader {
+        // As the programs of gcc do.
+        let is_it = |name: &Vec<u8>| {
+            name.starts_with(b"libasan.so") || name.starts_with(b"libclang_rt.asan")
         };
-        match number(&header, 0, 4)? {
-            LOADED => loaded.push(part),
-            DYNAMIC => dynamic = Some(part),
-            INTERPRETER => has_loader = true,
-            _ => {}
-        }
-    }
-    if has_loader {
-        let wants_first = needs_sanitizer(file, &dynamic?, &loaded)? && !is_order_free();
+        let wants_first = elf.needed().iter().any(is_it) && !is_order_free();
         return wants_first.then_some(
             "has AddressSanitizer's library, which wants to be loaded first: it does not start \
              without ASAN_OPTIONS=verify_asan_link_order=0",
@@ -95,46 +77,10 @@ fn why(path: &Path, file: &File, begin: &[u8]) -> Option<&'static str> {
     (!is_loader).then_some("is statically linked: it is not checked")
 }
 
-/// A part of a program.
-struct Part {
-    offset: u64,
-    address: u64,
-    bytes: u64,
-}
-
-/// Whether a program needs the library of AddressSanitizer, as those of gcc do.
-fn needs_sanitizer(file: &File, dynamic: &Part, loaded: &[Part]) -> Option<bool> {
-    const NEEDED: u64 = 1;
-    const STRINGS: u64 = 5;
-    let mut bytes = vec![0; usize::try_from(dynamic.bytes.min(1 << 16)).ok()?];
-    file.read_exact_at(&mut bytes, dynamic.offset).ok()?;
-    let entries = || bytes.chunks_exact(16).map(|of| Some((number(of, 0, 8)?, number(of, 8, 8)?)));
-    let (_, strings) = entries().flatten().find(|(kind, _)| *kind == STRINGS)?;
-    let within = |part: &&Part| {
-        strings.checked_sub(part.address).is_some_and(|offset| offset < part.bytes)
-    };
-    let part = loaded.iter().find(within)?;
-    let strings = part.offset.checked_add(strings - part.address)?;
-    let is_it = |at: u64| {
-        let mut name = [0; 20];
-        let count = file.read_at(&mut name, strings.checked_add(at)?).ok()?;
-        let name = name.get(..count)?;
-        Some(name.starts_with(b"libasan.so") || name.starts_with(b"libclang_rt.asan"))
-    };
-    let mut needed = entries().flatten().filter(|(kind, _)| *kind == NEEDED);
-    Some(needed.any(|(_, at)| is_it(at) == Some(true)))
-}
-
 /// Whether the library of AddressSanitizer may come later.
 fn is_order_free() -> bool {
     let options = env::var_os("ASAN_OPTIONS").unwrap_or_default();
     options.to_string_lossy().contains("verify_asan_link_order=0")
-}
-
-/// So many bytes at an offset.
-fn number(bytes: &[u8], at: usize, count: usize) -> Option<u64> {
-    let own = bytes.get(at..at + count)?;
-    Some(own.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
 }
 
 /// Whether the file changes the user, the group or the capabilities.

@@ -11,6 +11,10 @@ use cuda_test_harness::{say_not_run, shared_library};
 
 #[path = "command/compiled.rs"]
 mod compiled;
+#[path = "command/hostile.rs"]
+mod hostile;
+#[path = "command/reports.rs"]
+mod reports;
 
 /// What all programs begin with: two streams, memory of 4096 bytes, and calls from functions.
 const BEGIN: &str = r#"

@@ -359,6 +359,63 @@ fn blocked(p: &Program) {
     });
 }
 
+static HANDLED: AtomicUsize = AtomicUsize::new(0);
+
+/// Reads the byte whose address it finds.
+extern "C" fn reads_in_handler(_: c_int) {
+    let at: *const u8 = std::ptr::with_exposed_provenance(HANDLED.load(Ordering::Relaxed));
+    // SAFETY: pinned memory.
+    unsafe { at.read_volatile() };
+}
+
+/// A handler that blocks all signals has a fault like any other code.
+fn full_mask(p: &Program) {
+    HANDLED.store(p.pinned.expose_provenance(), Ordering::Relaxed);
+    p.download(0, LARGE);
+    p.wait();
+    // SAFETY: an action for a signal, and a call of its handler.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = reads_in_handler as *const () as usize;
+        libc::sigfillset(&mut action.sa_mask);
+        assert_eq!(libc::sigaction(libc::SIGUSR1, &action, std::ptr::null_mut()), 0);
+        assert_eq!(libc::raise(libc::SIGUSR1), 0);
+    }
+}
+
+/// Of the buffers of a call only those are touched that its bytes reach.
+fn short_read(p: &Program) {
+    let [read, write] = pipe();
+    p.download(0, 100);
+    let vector = |at: usize, bytes| libc::iovec { iov_base: p.at(at).cast(), iov_len: bytes };
+    let list = [vector(1000, 10), vector(200, 10), vector(50, 10)];
+    for bytes in [10, 15] {
+        // SAFETY: pinned memory.
+        unsafe {
+            assert_eq!(
+                libc::write(write.as_raw_fd(), [1u8; 20].as_ptr().cast(), bytes),
+                bytes as isize
+            );
+            assert_eq!(libc::readv(read.as_raw_fd(), list.as_ptr(), 3), bytes as isize);
+        }
+        p.any_call();
+    }
+}
+
+/// The same, and one byte more than the call may write.
+fn long_read(p: &Program) {
+    let [read, write] = pipe();
+    p.download(0, 100);
+    p.wait();
+    let vector = |at: usize, bytes| libc::iovec { iov_base: p.at(at).cast(), iov_len: bytes };
+    let list = [vector(1000, 10), vector(50, 10)];
+    // SAFETY: pinned memory.
+    unsafe {
+        assert_eq!(libc::write(write.as_raw_fd(), [1u8; 20].as_ptr().cast(), 11), 11);
+        assert_eq!(libc::readv(read.as_raw_fd(), list.as_ptr(), 2), 11);
+    }
+}
+
 /// Many threads fault at the same pages at the same time.
 fn crowd(p: &Program) {
     let barrier = Barrier::new(4);
@@ -518,11 +575,11 @@ fn used_after_destroy(p: &Program) {
     p.cuda.cuStreamCreate(&mut stream, 1);
     p.cuda.cuEventDestroy_v2(event);
     p.cuda.cuStreamDestroy_v2(stream);
-    // Others may get the same handles.
+    // Another event gets another handle, and another stream would get this one.
     let mut others = [0; 2];
     p.cuda.cuEventCreate(&mut others[0], 2);
-    p.cuda.cuStreamCreate(&mut others[1], 1);
     if p.good {
+        p.cuda.cuStreamCreate(&mut others[1], 1);
         (event, stream) = (others[0], others[1]);
     }
     // `CUlaunchConfig`: a grid and a block of one, and the stream.
@@ -565,6 +622,8 @@ const PLANTED: &[Role<2>] = &[
     ("own_faults", own_faults, [TO_HOST, LOAD]),
     ("forked", forked, [TO_HOST, LOAD]),
     ("blocked", blocked, [TO_HOST, LOAD]),
+    ("full_mask", full_mask, [TO_HOST, LOAD]),
+    ("long_read", long_read, [TO_HOST, "(readv) writes"]),
     ("crowd", crowd, [TO_HOST, LOAD]),
     ("refill_of_a_graph", refill_of_a_graph, ["(cuGraphLaunch) reads", STORE]),
     ("result_of_a_graph", result_of_a_graph, ["(cuGraphLaunch) writes", LOAD]),
@@ -583,6 +642,7 @@ const PLANTED: &[Role<2>] = &[
 /// Programs without a finding, and a line of their summary.
 const CORRECT: &[Role<1>] = &[
     ("read_beside", read_beside, ["order check: 0 findings"]),
+    ("short_read", short_read, ["1 copies of pinned memory were watched"]),
     ("host_function", host_function, ["2 copies of pinned memory were watched"]),
     ("read_beside_a_later_copy", read_beside_a_later_copy, ["order check: 0 findings"]),
     ("neighbours", neighbours, ["order check: 0 findings"]),
@@ -736,13 +796,15 @@ fn a_crash_is_a_crash() {
                     libc::mprotect(page, PAGE, libc::PROT_NONE);
                     page.cast::<u8>().write_volatile(1);
                 }
+                // Memory that is registered for reading is that still.
+                "registered" => memory::read_only(&p),
                 // Read-only memory of the program.
                 _ => std::ptr::from_ref(&PAGE).cast_mut().write_volatile(1),
             }
         }
         unreachable!("it has ended");
     }
-    for role in ["null", "raised", "once", "read-only"] {
+    for role in ["null", "raised", "once", "registered", "read-only"] {
         let status = start("a_crash_is_a_crash", role, |_| ()).output.status;
         assert_eq!(status.signal(), Some(libc::SIGSEGV), "{role}: {status}");
     }

@@ -250,7 +250,7 @@ fn the_list_has_the_software_drivers_names() {
         ($($name:ident)*) => { [$(stringify!($name),)*] };
     }
     let names = for_each_name!(list);
-    let lists = include_str!("../../../soft-driver/src/courtesy/exports.rs");
+    let lists = include_str!("../../../soft-driver/src/front/exports.rs");
     let words = lists.split(|sign: char| !sign.is_ascii_alphanumeric() && sign != '_');
     let exports =
         words.filter(|word| word.starts_with("cu") && word.as_bytes()[2].is_ascii_uppercase());

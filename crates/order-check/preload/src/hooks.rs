@@ -6,12 +6,34 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError, RwLock};
 
-use crate::names::{edited, may_order};
+use crate::call::{Call, Function};
+use crate::guard;
+use crate::model::graphs::NodePlace;
+use crate::model::host_functions::{Callback, HostParams};
+use crate::names::{are_hooked, edited, may_order};
 use crate::settings::Settings;
 use crate::table::{HOOKED, REAL};
 use crate::thunks;
-use crate::watch::hosts::{self, Callback};
-use crate::watch::{self, Argument, Call, Function, HostParams, NodePlace};
+use crate::watch::start;
+
+use host_functions as hosts;
+use run::{Argument, run};
+
+pub(crate) mod copies;
+pub(crate) mod declare;
+pub(crate) mod events;
+pub(crate) mod graphs;
+pub(crate) mod host_functions;
+pub(crate) mod kernels;
+pub(crate) mod memory;
+mod nodes;
+mod objects;
+pub(crate) mod run;
+pub(crate) mod streams;
+#[cfg(test)]
+mod tests;
+pub(crate) mod unmodelled;
+pub(crate) mod values;
 
 type Code = c_uint;
 type Handle = usize;
@@ -51,7 +73,7 @@ macro_rules! host_functions {
                     code
                 };
                 let hook = || hosts::submit(&call, real, stream, $both, data);
-                watch::run(name, &made, hook, || real(None), |done, show| {
+                run(name, &made, hook, || real(None), |done, show| {
                     show("stream", Some(stream), &|| Argument::show(stream, done));
                 })
             }
@@ -107,7 +129,7 @@ fn host_node(
     };
     let call = Call { name, per_thread: false };
     let hook = || hosts::in_node(&call, once, of, place);
-    watch::run(name, &made, hook, || real(of), |_, _| {})
+    run(name, &made, hook, || real(of), |_, _| {})
 }
 
 unsafe extern "C" fn add_host_node(
@@ -169,7 +191,7 @@ unsafe extern "C" fn create_object(
     };
     // SAFETY: the place for the handle.
     let hook = || unsafe { hosts::create_object(&call, real, object, destroy, data) };
-    watch::run(call.name, &made, hook, || real(destroy, data), |_, _| {})
+    run(call.name, &made, hook, || real(destroy, data), |_, _| {})
 }
 
 static LOOK_UP: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
@@ -208,14 +230,21 @@ unsafe fn looked_up(code: Code, name: *const c_char, function: *mut *mut c_void)
     if function.is_null() || name.is_null() {
         return;
     }
-    let all = EXPORTED.read().unwrap_or_else(PoisonError::into_inner);
-    *function = match all.get(&function.addr()) {
-        Some(own) => core::ptr::with_exposed_provenance_mut(*own),
+    // No lock is held while others are taken.
+    let (own, is_listed) = {
+        let all = EXPORTED.read().unwrap_or_else(PoisonError::into_inner);
+        (all.get(&function.addr()).copied(), !all.is_empty())
+    };
+    *function = match own {
+        Some(own) => core::ptr::with_exposed_provenance_mut(own),
+        // Also in a child of a fork, in which nobody gives the locks back that its parent's threads
+        // had.
+        None if guard::off() => *function,
         None => {
             // SAFETY: as the caller says.
             let name = unsafe { CStr::from_ptr(name) };
             let front = front_of(name, *function);
-            if !all.is_empty() && hook_of(*function).is_none() {
+            if is_listed && hook_of(*function).is_none() {
                 let name = name.to_string_lossy().into_owned();
                 UNLISTED.lock().unwrap_or_else(PoisonError::into_inner).insert(name);
             }
@@ -235,7 +264,7 @@ unsafe extern "C" fn look_up(
     unsafe {
         let real = core::mem::transmute::<*mut c_void, Real>(LOOK_UP.load(Ordering::Relaxed));
         let code = real(name, function, version, flags);
-        watch::guard::caught(|| looked_up(code, name, function));
+        guard::caught(|| looked_up(code, name, function));
         code
     }
 }
@@ -255,7 +284,7 @@ unsafe extern "C" fn look_up_v2(
         let real =
             core::mem::transmute::<*mut c_void, LookUpV2>(LOOK_UP_V2.load(Ordering::Relaxed));
         let code = real(name, function, version, flags, status);
-        watch::guard::caught(|| looked_up(code, name, function));
+        guard::caught(|| looked_up(code, name, function));
         code
     }
 }
@@ -272,7 +301,7 @@ unsafe extern "C" fn look_up_v2_ptsz(
         let real =
             core::mem::transmute::<*mut c_void, LookUpV2>(LOOK_UP_V2_PTSZ.load(Ordering::Relaxed));
         let code = real(name, function, version, flags, status);
-        watch::guard::caught(|| looked_up(code, name, function));
+        guard::caught(|| looked_up(code, name, function));
         code
     }
 }
@@ -302,7 +331,7 @@ fn all() -> impl Iterator<Item = (&'static CStr, *mut c_void, &'static AtomicPtr
 }
 
 /// The names of the hooked functions.
-pub(crate) fn names() -> impl Iterator<Item = &'static CStr> {
+pub fn names() -> impl Iterator<Item = &'static CStr> {
     all().map(|(name, ..)| name)
 }
 
@@ -329,8 +358,9 @@ fn front_of(name: &CStr, real: *mut c_void) -> *mut c_void {
 
 /// Looks up the real functions, and begins to watch.
 pub fn install(resolve: &dyn Fn(&CStr) -> *mut c_void, settings: &Settings) {
+    are_hooked(names());
     all().for_each(|(name, _, real)| real.store(resolve(name), Ordering::Relaxed));
-    watch::start(resolve, settings);
+    start::start(resolve, settings);
 }
 
 /// The address of a name in the stand-in: a hook, or the real function, or an entry in front of it,

@@ -26,23 +26,33 @@
 #![allow(missing_docs)]
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+mod call;
+mod elf;
 mod exports;
+mod fork;
+mod guard;
 mod hooks;
+mod lock;
+mod model;
 mod names;
 mod pinned;
 mod process;
 mod real;
+mod report;
 mod settings;
 mod table;
 mod thunks;
 mod watch;
 
-pub use hooks::{exported, install, target};
+pub use elf::Elf;
+pub use fork::{watch_forks, whole};
+pub use hooks::declare::{declare, name_stream, take_findings};
+pub use hooks::{exported, install, names, target};
 pub use pinned::{calls, faults};
 pub use process::{before_exec, before_exit, watch_process};
 pub use real::{find, open};
-pub use settings::{CLASSES, Class, Settings, VARIABLE};
-pub use table::HOOKED;
-pub use watch::{
-    count_by, declare, name_stream, pop_region, push_region, summary, take_findings, watch_host,
-};
+pub use report::counts::count_by;
+pub use report::output::{pop_region, push_region};
+pub use report::summary::summary;
+pub use settings::{CLASSES, Class, Settings, VARIABLE, variable};
+pub use watch::start::watch_host;

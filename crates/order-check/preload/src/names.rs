@@ -1,5 +1,6 @@
 //! The names of the driver's functions, and which of them may order work or touch memory.
 
+use core::ffi::CStr;
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
@@ -100,13 +101,17 @@ pub(crate) fn base(name: &str) -> &str {
     }
 }
 
+/// The hooked functions, without their versions and suffixes.
+static HOOKED: OnceLock<BTreeSet<&'static str>> = OnceLock::new();
+
+/// These functions are hooked. It comes before the first question.
+pub(crate) fn are_hooked(names: impl Iterator<Item = &'static CStr>) {
+    let _ = HOOKED.set(names.filter_map(|name| name.to_str().ok()).map(base).collect());
+}
+
 /// Whether a function of this name, with another version or suffix, is hooked.
 pub(crate) fn is_like_a_hooked_one(name: &str) -> bool {
-    static BASES: OnceLock<BTreeSet<&'static str>> = OnceLock::new();
-    let bases = BASES.get_or_init(|| {
-        crate::hooks::names().filter_map(|name| name.to_str().ok()).map(base).collect()
-    });
-    bases.contains(base(name))
+    HOOKED.get().is_some_and(|bases| bases.contains(base(name)))
 }
 
 /// Whether a function that is not hooked counts as one that may order anything.
@@ -149,11 +154,16 @@ mod tests {
 
     #[test]
     fn functions_without_a_hook_order_unless_they_are_listed_as_quiet() {
+        are_hooked(crate::hooks::names());
         for name in [
             "cuMemcpy3DBatchAsync_v2_ptsz",
             "cuMemPoolTrimTo",
             "cuStreamAttachMemAsync",
             "cuGraphUpload",
+            "cuGraphExecUpdate_v9",
+            "cuGraphicsMapResources",
+            "cuMemMapArrayAsync",
+            "cuMulticastUnbind",
             "cuModuleUnload",
             // Their memory would not be known.
             "cuModuleGetGlobal",
@@ -181,11 +191,18 @@ mod tests {
             ("cuGraphAddMemcpyNode", Some(Edited::Graph(1))),
             ("cuGraphAddNode_v2", Some(Edited::Graph(1))),
             ("cuGraphAddDependencies_v2", Some(Edited::Graph(0))),
+            // The executable graph comes first, though it is no function with Exec in its name.
+            ("cuGraphNodeSetEnabled", Some(Edited::Graph(0))),
             ("cuGraphExecKernelNodeSetParams_v3", Some(Edited::Graph(0))),
             ("cuGraphKernelNodeSetParams_v2", Some(Edited::Node(0))),
             ("cuGraphEventWaitNodeSetEvent", Some(Edited::Node(0))),
+            ("cuGraphRemoveDependencies_v2", Some(Edited::Graph(0))),
+            ("cuGraphAddMemAllocNode", Some(Edited::Graph(1))),
+            ("cuGraphKernelNodeSetAttribute", Some(Edited::Node(0))),
             ("cuGraphDestroyNode", Some(Edited::Node(0))),
             ("cuGraphDestroy", None),
+            ("cuGraphNodeGetEnabled", None),
+            ("cuGraphLaunch_v2", None),
             ("cuMemcpyHtoD_v9", None),
         ] {
             assert_eq!(edited(name), of, "{name}");

@@ -2,9 +2,15 @@
 
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::ffi::CString;
+use std::io::Error;
+use std::sync::OnceLock;
 
-use crate::pinned::faults::{default_action, is_inside, register};
-use crate::watch;
+use cuda_order_check::pipe::without_signal;
+
+use crate::pinned::faults::{Ends, default_action, ends_by, is_inside, register};
+use crate::report::summary::{summary, waits_for_lock};
+use crate::watch::walk;
 
 /// The signals that end a program, and that users send.
 const SIGNALS: [c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
@@ -20,12 +26,16 @@ const LEAVES: c_int = 0;
 /// Whether the summary is written.
 static WRITTEN: AtomicBool = AtomicBool::new(false);
 
-/// The milliseconds that such an end waits for the summary.
+/// The milliseconds that an end waits for a thread that works on the summary, and for one that
+/// sleeps all the while: it waits for what the interrupted thread has, such as an allocator's lock.
 const PATIENCE: u32 = 10_000;
+const ASLEEP: u32 = 200;
+/// The file with the thread's state.
+static STATUS: OnceLock<CString> = OnceLock::new();
 
 /// Has the summary written also if a signal ends the process.
 pub fn watch_process() {
-    watch::at_first_call(watch_signals);
+    walk::at_first_call(watch_signals);
 }
 
 /// Whether this process has the thread. A child of a fork has none.
@@ -59,9 +69,13 @@ fn wanted() -> u32 {
 /// A thread writes the summary: a handler may not, as it runs in the middle of anything.
 fn watch_signals() {
     let ends = || {
+        // SAFETY: it has no preconditions.
+        let number = unsafe { libc::gettid() };
+        let _ =
+            STATUS.set(CString::new(format!("/proc/self/task/{number}/stat")).unwrap_or_default());
         loop {
             let bits = wanted();
-            watch::summary();
+            summary();
             WRITTEN.store(true, Ordering::Release);
             if let Some(signal) = SIGNALS.into_iter().find(|signal| bits & 1 << signal != 0) {
                 end(signal);
@@ -72,6 +86,7 @@ fn watch_signals() {
     if all_signals_blocked(|| thread.spawn(ends)).is_err() {
         return;
     }
+    ends_by(Ends { instead_of, is_own });
     PROCESS.store(std::process::id(), Ordering::Release);
     for signal in SIGNALS {
         let mut found = default_action();
@@ -105,12 +120,12 @@ fn own_action() -> libc::sigaction {
 }
 
 /// Whether this is the handler of this library: for the program it is the default.
-pub(crate) fn is_own(handler: libc::sighandler_t) -> bool {
+fn is_own(handler: libc::sighandler_t) -> bool {
     handler == on_signal as *const () as libc::sighandler_t
 }
 
 /// What is in the place of the default that the program sets.
-pub(crate) fn instead_of(signal: c_int, handler: libc::sighandler_t) -> Option<libc::sigaction> {
+fn instead_of(signal: c_int, handler: libc::sighandler_t) -> Option<libc::sigaction> {
     let is_it = handler == libc::SIG_DFL && SIGNALS.contains(&signal) && has_thread();
     is_it.then(own_action)
 }
@@ -133,7 +148,7 @@ fn end(signal: c_int) {
 /// parent, nothing waits.
 pub fn before_exec() {
     if has_thread() {
-        watch::catch_up();
+        walk::catch_up();
     }
 }
 
@@ -146,20 +161,51 @@ pub fn before_exit() {
         return;
     }
     want(LEAVES);
-    is_written(PATIENCE);
+    if !is_written() {
+        const TEXT: &str = "cuda-order-check: the process ended in the midst of what the summary \
+                            needs, so there is none\n";
+        let write = || {
+            // SAFETY: so many bytes of text. A handler may call it.
+            let count = unsafe { libc::syscall(libc::SYS_write, 2, TEXT.as_ptr(), TEXT.len()) };
+            if count < 0 { Err(Error::last_os_error()) } else { Ok(()) }
+        };
+        let _ = without_signal(write);
+    }
 }
 
 /// Waits for the summary, though not without end. A handler may call it.
-fn is_written(milliseconds: u32) -> bool {
+fn is_written() -> bool {
     let pause = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
-    (0..milliseconds).any(|_| {
-        let written = WRITTEN.load(Ordering::Acquire);
-        if !written {
-            // SAFETY: a time, and no place for what is left of it.
-            unsafe { libc::nanosleep(&pause, core::ptr::null_mut()) };
+    let mut asleep = 0;
+    for _ in 0..PATIENCE {
+        if WRITTEN.load(Ordering::Acquire) {
+            return true;
         }
-        written
-    })
+        asleep = if waits_for_lock() || sleeps() { asleep + 1 } else { 0 };
+        if asleep == ASLEEP {
+            return false;
+        }
+        // SAFETY: a time, and no place for what is left of it.
+        unsafe { libc::nanosleep(&pause, core::ptr::null_mut()) };
+    }
+    false
+}
+
+/// Whether the thread sleeps, by the letter after its name, which is in brackets. On a busy machine
+/// one that works may wait for its turn for long, and does not sleep.
+fn sleeps() -> bool {
+    let Some(path) = STATUS.get() else { return false };
+    let mut text = [0_u8; 64];
+    // SAFETY: a path, and a place for so many bytes. These are calls that a handler may make.
+    let count = unsafe {
+        let flags = libc::O_RDONLY | libc::O_CLOEXEC;
+        let file = libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags);
+        let count = libc::syscall(libc::SYS_read, file, text.as_mut_ptr(), text.len());
+        libc::syscall(libc::SYS_close, file);
+        usize::try_from(count).unwrap_or(0)
+    };
+    let mut after = text.iter().take(count).skip_while(|sign| **sign != b')').skip(2);
+    after.next().is_none_or(|state| *state == b'S')
 }
 
 extern "C" fn on_signal(signal: c_int) {
@@ -171,7 +217,7 @@ extern "C" fn on_signal(signal: c_int) {
         want(signal);
         // A program that sends itself the signal does not expect to go on. But this thread may have
         // what the summary needs: an allocator's lock, say.
-        if !is_inside() && is_written(PATIENCE / 50) {
+        if !is_inside() && is_written() {
             end(signal);
         }
     }

@@ -1,24 +1,36 @@
-//! The real library: found as the loader does, but for the stand-in itself.
+//! The real library: found as the loader does, except for stand-ins.
 
 use core::ffi::{CStr, c_void};
 use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use crate::elf::Elf;
 
 const NAME: &str = "libcuda.so.1";
 
-/// The path of the real library: that of the settings, or the first that the loader would take and
-/// that is not `own`, the stand-in.
-pub fn find(own: &Path, settings: &crate::Settings) -> Option<PathBuf> {
+/// What the stand-in exports, and no driver.
+const MARKER: &CStr = c"cuda_order_check_name_stream";
+
+/// The path of the real library: that of the settings, or the first that the loader would take.
+/// Another stand-in is none, nor is the current folder, which an empty part of `LD_LIBRARY_PATH`
+/// stands for: the program may have another one.
+///
+/// # Errors
+///
+/// One sentence, if there is none.
+pub fn find(settings: &crate::Settings) -> Result<PathBuf, String> {
     if let Some(path) = &settings.library {
-        return Some(path.clone());
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        return match is_stand_in(&path) {
+            true => Err(format!("{} is no driver, but the order checker", path.display())),
+            false => Ok(path),
+        };
     }
-    let number = |path: &Path| std::fs::metadata(path).ok().map(|of| (of.dev(), of.ino()));
-    let own = number(own);
-    let path = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
-    let named: Vec<PathBuf> =
-        std::env::split_paths(&path).map(|folder| folder.join(NAME)).collect();
+    let path = crate::settings::variable("LD_LIBRARY_PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).filter(|folder| !folder.as_os_str().is_empty());
+    let named = folders.filter_map(|folder| std::path::absolute(folder.join(NAME)).ok());
+    let named: Vec<PathBuf> = named.collect();
     let cache = std::fs::read("/etc/ld.so.cache").unwrap_or_default();
     let usual = [
         "/lib/x86_64-linux-gnu",
@@ -31,18 +43,25 @@ pub fn find(own: &Path, settings: &crate::Settings) -> Option<PathBuf> {
         "/run/opengl-driver/lib",
     ];
     let usual = usual.map(|folder| Path::new(folder).join(NAME));
-    let all = named.into_iter().chain(cached(&cache)).chain(usual);
-    let mut all = all.filter(|path| number(path).is_some_and(|number| Some(number) != own));
-    all.find(|path| !is_of_other_machine(path))
+    let mut all = named.into_iter().chain(cached(&cache)).chain(usual);
+    let found = all.find(|path| path.exists() && !is_of_other_machine(path) && !is_stand_in(path));
+    found.ok_or_else(|| {
+        let variable = crate::VARIABLE;
+        format!(
+            "there is no {NAME} here; --library, or {variable}=library=PATH, names one elsewhere"
+        )
+    })
 }
 
 /// Whether this is a library for another kind of processor, which the loader passes over.
 fn is_of_other_machine(path: &Path) -> bool {
-    use std::io::Read as _;
-    let mut begin = [0; 20];
-    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut begin));
-    // 64 bits, and x86-64.
-    read.is_ok() && begin.starts_with(b"\x7fELF") && (begin[4], begin[18]) != (2, 62)
+    Elf::open(path).is_some_and(|elf| !elf.is_for_this_machine)
+}
+
+/// Whether this file is the checker's own, or another version of it.
+fn is_stand_in(path: &Path) -> bool {
+    let marker = MARKER.to_str().unwrap_or_default();
+    Elf::open(path).is_some_and(|elf| elf.has_name(marker))
 }
 
 /// The paths of the library in the loader's cache, for this kind of processor.
@@ -68,19 +87,23 @@ fn cached(cache: &[u8]) -> Vec<PathBuf> {
     (0..count.min(cache.len() / 24)).filter_map(entry).collect()
 }
 
-/// Opens a library, and returns a look-up of its functions.
+/// Opens a library, and returns a look-up of its functions. `None` also if the loader gives the
+/// stand-in for it, which has the driver's name.
 pub fn open(path: &Path) -> Option<impl Fn(&CStr) -> *mut c_void + use<>> {
     let path = CString::new(path.as_os_str().as_bytes()).ok()?;
+    // Not `dlopen`: a stand-in has that function too, and gives itself for the driver.
+    let flags = libc::RTLD_NOW | libc::RTLD_LOCAL;
     // SAFETY: a C string. The library's constructors are the driver's own.
-    let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    let library = unsafe { libc::dlmopen(libc::LM_ID_BASE, path.as_ptr(), flags) };
     if library.is_null() {
         return None;
     }
     let library = library.expose_provenance();
     // SAFETY: a library that is never closed, and a C string.
-    Some(move |name: &CStr| unsafe {
+    let resolve = move |name: &CStr| unsafe {
         libc::dlsym(core::ptr::with_exposed_provenance_mut(library), name.as_ptr())
-    })
+    };
+    resolve(MARKER).is_null().then_some(resolve)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The settings of the stand-in, and the classes of its findings.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use cuda_order_check::findings::Suppression;
@@ -7,6 +8,15 @@ use cuda_order_check::{AccessKind, Problem, Report, Side};
 
 /// The environment variable with the settings.
 pub const VARIABLE: &str = "CUDA_ORDER_CHECK";
+
+/// An environment variable. In a program with the rights of another user there is none: who starts it
+/// must not choose what it loads and writes.
+#[must_use]
+pub fn variable(name: &str) -> Option<OsString> {
+    // SAFETY: it has no preconditions.
+    let is_secure = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
+    if is_secure { None } else { std::env::var_os(name) }
+}
 
 /// A class of findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +53,8 @@ classes! {
     Host "host" true "an access of the host to pinned memory that a stream still uses";
     Objects "objects" true
         "an event or a stream that a call uses after its end, or destroys while another waits for it";
+    Records "records" true
+        "an event that is recorded again before a wait that may mean its record before";
     Reads "reads" false "a copy that only reads, and a kernel with an address of the bytes";
     Pools "pools" false
         "extends the others: an address of an allocation of 32 MiB or more stands for all of it";
@@ -227,6 +239,52 @@ impl Settings {
 mod tests {
     use super::*;
 
+    /// The classes of two operations, each in a stream of its own or of the host, in both orders.
+    #[test]
+    fn each_finding_has_a_class() {
+        use cuda_order_check::{Access, Call, Checker, Op, StreamId, ThreadId};
+        let class = |all: [(&'static str, bool, Access); 2]| {
+            let mut checker = Checker::default();
+            for (stream, (name, in_stream, access)) in (1..).zip(all) {
+                let (stream, accesses) = (StreamId(stream), &[access][..]);
+                let op = match in_stream {
+                    true => Op::Work { stream, accesses },
+                    false => Op::Host { accesses },
+                };
+                checker.apply(Call::new(name, stream.0, ThreadId(1)), op);
+            }
+            let all = checker.take_findings();
+            all.first().and_then(|finding| finding.report()).map(Kind::of)
+        };
+        let (read, write) = (|| Access::read(64, 8), || Access::write(64, 8));
+        let copy = |access| ("cuMemcpyDtoDAsync_v2", true, access);
+        let kernel = |access| ("cuLaunchKernel of softmax", true, access);
+        let host = |access| ("a load", false, access);
+        let set = || ("cuMemsetD8Async", true, write());
+        let frees = || ("cuMemFreeAsync", true, Access::free(64, 8));
+        let allocates = || ("cuMemAllocAsync", true, Access::allocate(64, 8));
+        assert_eq!(class([copy(read()), copy(read())]), None, "two reads");
+        for (pair, expected) in [
+            ([copy(write()), set()], Kind::Copy),
+            ([copy(read()), set()], Kind::Copy),
+            ([kernel(read()), set()], Kind::Copy),
+            ([kernel(write()), copy(read())], Kind::Reads),
+            ([kernel(write()), kernel(write())], Kind::Kernels),
+            ([set(), host(read())], Kind::Host),
+            ([set(), ("cuMemcpyHtoD_v2", false, read())], Kind::Copy),
+            ([frees(), kernel(read())], Kind::Free),
+            ([allocates(), kernel(read())], Kind::Free),
+            ([allocates(), set()], Kind::Free),
+        ] {
+            let [one, other] = pair.clone();
+            assert_eq!(class(pair), Some(expected), "{} and {}", one.0, other.0);
+        }
+        // A kernel may come first or last.
+        assert_eq!(class([copy(read()), kernel(write())]), Some(Kind::Reads));
+        assert_eq!(class([set(), kernel(read())]), Some(Kind::Copy));
+        assert_eq!(class([kernel(read()), frees()]), Some(Kind::Free));
+    }
+
     #[test]
     fn settings_are_parsed() {
         let text = "class=+reads,class=-free, log=/tmp/a b-%p,exitcode=7,exitcode=66";
@@ -245,6 +303,8 @@ mod tests {
         std::fs::remove_file(&typo).expect("the file");
         let broken = "suppressions=/nowhere/x, library=/a/b";
         assert_eq!(Settings::of_library(broken).library, Some("/a/b".into()));
+        let several = "library=/a, library=/b,x, library=";
+        assert_eq!(Settings::of_library(several).library, Some("/b".into()), "the last one");
         for (wrong, part) in [
             ("x", "`x` is not name=value"),
             ("x=1", "`x` is no setting: use class, log"),

@@ -7,11 +7,16 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 
 use cuda_order_check::feed::Memory;
 
-use crate::watch::{
-    self, Argument, BatchCopy, Block, Bytes, Call, Copy2D, Copy3D, HostParams, KernelParams,
-    LaunchConfig, NodeParams, OldKernelParams, SetParams, Value,
+use crate::call::{Bytes, Call};
+use crate::hooks::run::{Argument, run};
+use crate::hooks::{
+    copies, events, graphs, host_functions as hosts, kernels, memory, streams, values,
 };
-use crate::watch::{copies, events, graphs, hosts, kernels, memory, streams, values};
+use crate::model::copies::{BatchCopy, Block, Copy2D, Copy3D};
+use crate::model::host_functions::{HostParams, NodeParams};
+use crate::model::kernels::LaunchConfig;
+use crate::model::nodes::{KernelParams, OldKernelParams, SetParams};
+use crate::model::values::Value;
 
 type Code = c_uint;
 type Handle = usize;
@@ -34,7 +39,7 @@ macro_rules! hooks {
         }
 
         /// The names of the hooked functions, and the hooks.
-        pub static HOOKED: [(&CStr, unsafe extern "C" fn()); Index::Count as usize] = [
+        pub(crate) static HOOKED: [(&CStr, unsafe extern "C" fn()); Index::Count as usize] = [
             $($((
                 // SAFETY: the text ends with the one zero.
                 unsafe {
@@ -71,7 +76,7 @@ macro_rules! hooks {
                 code
             };
             let hook = || $module::$hook(&call, real, $($value),*);
-            watch::run(name, &made, hook, real, |_done, _show| {
+            run(name, &made, hook, real, |_done, _show| {
                 $(_show(stringify!($argument), Argument::handle($argument), &|| {
                     Argument::show($argument, _done)
                 });)*

@@ -4,7 +4,9 @@
 use crate::names::edited;
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{OnceLock, PoisonError};
+
+use crate::lock::{Lock, Rank};
 
 /// How many there are. The library knows of about 700 functions, and hooks 250.
 const COUNT: usize = 512;
@@ -102,7 +104,7 @@ static THUNKS: [Thunk; COUNT] = [const {
 }; COUNT];
 
 /// The number of those that are in use.
-static USED: Mutex<usize> = Mutex::new(0);
+static USED: Lock<usize> = Lock::new(Rank::Entries, 0);
 
 /// A call of a function of which only the name is known. Returns the real function.
 ///
@@ -114,7 +116,7 @@ unsafe extern "C" fn arrived(index: usize, arguments: *const [usize; 6]) -> *mut
     of.calls.fetch_add(1, Ordering::Relaxed);
     if let Some(name) = of.name.get() {
         // SAFETY: as the caller says.
-        crate::watch::unmodelled(name, unsafe { &*arguments });
+        crate::hooks::unmodelled::unmodelled(name, unsafe { &*arguments });
     }
     of.real.load(Ordering::Relaxed)
 }

@@ -1,29 +1,71 @@
-//! Accesses to bytes and to objects, and what is found of them.
+//! Accesses to bytes and to objects, by agents, and what is found of them.
 
-use std::borrow::Cow;
-use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::checker::{Checker, HostOrder, Mark, PLACES, Place, TRACES};
+use crate::allocations::Allocations;
+use crate::checker::options::HostOrder;
+use crate::checker::reports::Reports;
+use crate::checker::slots::Slots;
+use crate::checker::threads::Threads;
 use crate::clock::{Clock, Slot};
-use crate::op::{Access, AccessKind, By, Call};
+use crate::op::{Access, AccessKind, By, Call, EventId, StreamId, ThreadId};
 use crate::report::{Agent, Finding, Found, Part, Problem, Report, Side, Warning, Who, by_name};
-use crate::shadow::{Entry, Hit, Origin};
+use crate::shadow::{Entry, Hit, Origin, Shadow};
+use crate::task::{Actor, Mark};
 
-impl Checker {
+/// The maximum of polled writes that are kept.
+const POLLED: usize = 64;
+
+/// Where an object is among the objects: events at even places, streams at odd ones.
+pub(super) fn is_event(event: EventId) -> Range<u64> {
+    let at = event.0 << 1;
+    at..at + 1
+}
+
+pub(super) fn is_stream(stream: StreamId) -> Range<u64> {
+    let at = stream.0 << 1 | 1;
+    at..at.saturating_add(1)
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Accesses {
+    pub(super) slots: Slots,
+    pub(super) threads: Threads,
+    pub(super) reports: Reports,
+    /// For the texts of reports.
+    pub(super) allocations: Allocations,
+    memory: Shadow,
+    /// Events and streams, as if each were a byte.
+    objects: Shadow,
+    hits: Vec<Hit>,
+    /// Bytes that the host may have polled, and their last writes. No call has waited for these
+    /// writes, so the host may not read the bytes as data.
+    pub(super) polled: Vec<(Range<u64>, Entry)>,
+}
+
+impl Accesses {
+    /// The number of byte ranges with different accesses.
+    pub(super) fn len(&self) -> usize {
+        self.memory.len()
+    }
+
+    pub(super) fn touched(&self) -> u64 {
+        self.memory.touched()
+    }
+
     /// One operation touches these bytes in one way.
     pub(super) fn touch(
         &mut self,
+        actor: &Actor,
         kind: AccessKind,
         accesses: &[Access],
-        (slot, time): (Slot, u64),
+        time: u64,
         clock: &Clock,
-        agent: &Agent,
-        call: &Arc<Call>,
     ) {
+        let Actor { agent, slot, call } = actor;
         let origin = Arc::new(Origin { call: call.clone(), agent: agent.clone() });
-        let entry = Entry { slot, time, kind, origin };
+        let entry = Entry { slot: *slot, time, kind, origin };
         if !self.polled.is_empty() {
             self.touch_polled(accesses, &entry);
         }
@@ -44,17 +86,17 @@ impl Checker {
 
     /// The host reads what it may have polled, or something else is written there.
     fn touch_polled(&mut self, accesses: &[Access], new: &Entry) {
-        let touched = |of: &Range<u64>| accesses.iter().any(|access| access.touches(of));
+        let touched = |bytes: &Range<u64>| accesses.iter().any(|access| access.touches(bytes));
         let reads = matches!(new.kind, AccessKind::Read | AccessKind::AtomicRead);
         if !reads {
-            self.polled.retain(|(of, _)| !touched(of));
+            self.polled.retain(|(bytes, _)| !touched(bytes));
         } else if matches!(new.origin.agent.0, Who::Thread(_)) && new.kind == AccessKind::Read {
-            let polled = self.polled.iter().filter(|(of, _)| touched(of));
+            let polled = self.polled.iter().filter(|(bytes, _)| touched(bytes));
             let hits: Vec<Hit> = polled
-                .map(|(of, earlier)| Hit {
+                .map(|(bytes, earlier)| Hit {
                     earlier: earlier.clone(),
                     ordered: false,
-                    ranges: vec![of.clone()],
+                    ranges: vec![bytes.clone()],
                 })
                 .collect();
             for hit in hits {
@@ -64,15 +106,12 @@ impl Checker {
     }
 
     fn touch_memory(&mut self, accesses: &[Access], entry: &Entry, clock: &Clock) {
-        let floor = &self.floor;
         let mut hits = std::mem::take(&mut self.hits);
-        let is_before = |slot, time| clock.get(slot) >= time || floor.get(slot) >= time;
         for Access { range, stride, .. } in accesses {
+            let (memory, is_before) = (&mut self.memory, &self.slots.before(clock));
             match stride {
-                None => self.memory.access(range, entry, &is_before, &mut hits),
-                Some(stride) => {
-                    self.memory.access_rows(range, *stride, entry, &is_before, &mut hits);
-                }
+                None => memory.access(range, entry, is_before, &mut hits),
+                Some(stride) => memory.access_rows(range, *stride, entry, is_before, &mut hits),
             }
         }
         for mut hit in hits.drain(..) {
@@ -84,21 +123,21 @@ impl Checker {
         self.hits = hits;
     }
 
-    /// A call uses an event or a stream, or destroys it.
+    /// A thread uses an event or a stream, or destroys it.
     pub(super) fn object(&mut self, call: &Arc<Call>, range: Range<u64>, kind: AccessKind) {
         // Where calls are in one order, so are these.
-        if self.options.host_order == HostOrder::Submission || matches!(call.by, By::Function(_)) {
+        let (HostOrder::Reported, By::Thread(thread)) = (self.threads.order, call.by) else {
             return;
-        }
-        let (slot, mut clock) = self.actor(call.by);
-        let time = self.tick(slot, &mut clock, call);
-        self.learn(call.by, &clock);
-        let origin = Arc::new(Origin { call: call.clone(), agent: self.agent(call.by) });
+        };
+        let (slot, mut clock) = (self.threads.slot(thread), self.threads.clock(thread));
+        let actor = Actor { agent: self.thread(thread), slot, call: call.clone() };
+        let time = self.slots.tick(&actor, &mut clock);
+        self.waited(&clock);
+        self.threads.advance(thread, &clock);
+        let origin = Arc::new(Origin { call: actor.call, agent: actor.agent });
         let entry = Entry { slot, time, kind, origin };
-        let floor = &self.floor;
         let mut hits = Vec::new();
-        let is_before = |slot, time| clock.get(slot) >= time || floor.get(slot) >= time;
-        self.objects.access(&range, &entry, &is_before, &mut hits);
+        self.objects.access(&range, &entry, &self.slots.before(&clock), &mut hits);
         for hit in hits {
             // A record and a wait leave the object as it is.
             let destroyed = [hit.earlier.kind, kind].contains(&AccessKind::Write);
@@ -112,183 +151,125 @@ impl Checker {
 
     /// The second call uses an event or a stream that the first has destroyed, or destroys one that
     /// the first, which is under way, uses.
-    pub(crate) fn object_misused(&mut self, problem: Problem, calls: [Arc<Call>; 2]) {
-        let [first, second] = calls.map(|call| {
-            let kind = AccessKind::Write;
-            let origin = Arc::new(Origin { agent: self.agent(call.by), call });
-            self.side(Entry { slot: 0, time: 0, kind, origin })
-        });
-        let [one, two] = [&first, &second].map(|side| traced_place(&side.call, &side.agent));
-        if !once(&mut self.reported, one, two) {
+    pub(super) fn object_misused(&mut self, problem: Problem, origins: [Origin; 2]) {
+        let [first, second] = &origins;
+        if !self.reports.is_new_misuse([first, second]) {
             return;
         }
+        let kind = AccessKind::Write;
         let found = Found {
             problem,
-            first,
-            second,
+            first: self.side(first, kind),
+            second: self.side(second, kind),
             shared: Vec::new(),
             known: None,
             turned: false,
             siblings: false,
             under_way: true,
             outside: Vec::new(),
+            failed: None,
         };
-        self.findings.push(Finding::Report(found.into()));
+        self.reports.push(Finding::Report(found.into()));
     }
 
-    pub(super) fn side(&self, entry: Entry) -> Side {
-        let name = |thread| {
-            self.threads.get(&thread).map_or_else(|| thread.0.to_string(), |of| of.name.to_string())
-        };
-        let Origin { call, agent } = &*entry.origin;
-        let thread = by_name(call.by, name);
-        Side { call: call.clone(), agent: agent.clone(), kind: entry.kind, thread }
+    /// A thread, as reports name it.
+    pub(super) fn thread(&self, thread: ThreadId) -> Agent {
+        Agent(Who::Thread(self.threads.name(thread).cloned().unwrap_or_else(|| Arc::from("?"))))
     }
 
-    pub(super) fn report(&mut self, problem: Problem, hit: Hit, second: &Entry, clock: &Clock) {
+    fn side(&self, origin: &Origin, kind: AccessKind) -> Side {
+        let name = |thread| match self.threads.name(thread) {
+            Some(name) => name.to_string(),
+            None => thread.0.to_string(),
+        };
+        let Origin { call, agent } = origin;
+        Side { call: call.clone(), agent: agent.clone(), kind, thread: by_name(call.by, name) }
+    }
+
+    fn report(&mut self, problem: Problem, hit: Hit, second: &Entry, clock: &Clock) {
         let first = hit.earlier;
-        if self.options.warnings.ignored_query {
+        if self.reports.warnings.ignored_query {
             self.ignored_query(&first, second);
         }
-        let mut places = [&first, second].map(|side| place(&side.origin.call, &side.origin.agent));
-        if [&first, second].iter().any(|side| has_trace(&side.origin.call)) {
-            // Making text of a backtrace takes long. A program that is wrong in a loop comes here
-            // in each round.
-            let looked = self.traced.entry(places.clone()).or_default();
-            *looked += 1;
-            if *looked > TRACES {
-                return;
-            }
-            places =
-                [&first, second].map(|side| traced_place(&side.origin.call, &side.origin.agent));
-        }
-        let [one, two] = places;
-        if !once(&mut self.reported, one, two) {
+        let sides = [&*first.origin, &*second.origin];
+        if !self.reports.is_new(sides) {
             return;
         }
-        let known = clock.get(first.slot).max(self.floor.get(first.slot));
-        let recent = self.slots.get(first.slot as usize).map(|state| &state.recent);
-        let known = recent
-            .into_iter()
-            .flatten()
-            .rev()
-            .find(|call| call.0 <= known)
-            .map(|call| call.1.clone());
-        let nodes = [&first, second]
-            .map(|side| matches!(side.origin.agent.0, Who::Stream(_, Part::Node(_))));
-        let stream = second.origin.agent.stream().and_then(|stream| self.streams.get(&stream.id));
+        let nodes = sides.map(|side| matches!(side.agent.0, Who::Stream(_, Part::Node(_))));
+        let [one, two] = sides.map(|side| &side.call);
         // Work that was held back is come to late. An order that the program can make follows its
         // calls.
-        let one_sequence = match (first.origin.call.by, second.origin.call.by) {
-            (By::Thread(_), By::Thread(_)) if self.options.host_order == HostOrder::Submission => {
-                true
-            }
+        let one_sequence = match (one.by, two.by) {
+            (By::Thread(_), By::Thread(_)) if !self.threads.are_reported() => true,
             (one, two) => one == two,
         };
+        let failed = self.reports.failed_between(&first.origin, &second.origin);
+        let stream = second.origin.agent.stream_id();
         let found = Found {
             problem,
-            turned: problem == Problem::Race
-                && one_sequence
-                && second.origin.call.number < first.origin.call.number,
+            failed: failed.filter(|_| problem == Problem::Race),
+            turned: problem == Problem::Race && one_sequence && two.number < one.number,
             under_way: false,
-            siblings: nodes == [true, true] && Arc::ptr_eq(&first.origin.call, &second.origin.call),
-            first: self.side(first),
-            second: self.side(second.clone()),
+            siblings: nodes == [true, true] && Arc::ptr_eq(one, two),
+            first: self.side(&first.origin, first.kind),
+            second: self.side(&second.origin, second.kind),
             shared: hit.ranges,
-            known,
+            known: self.slots.last_known(first.slot, clock),
+            // What the stream waited for later is no order of this call's.
             outside: stream
-                .map(|stream| {
-                    // What the stream waited for later is no order of this call's.
-                    let before =
-                        stream.outside.iter().filter(|of| of.0 <= second.origin.call.number);
-                    before.map(|of| of.1.clone()).collect()
-                })
-                .unwrap_or_default(),
+                .map_or_else(Vec::new, |stream| self.reports.unknown_before(stream, two.number)),
         };
         let mut report = Report::from(found);
         if !problem.is_of_an_object() {
             report.allocation =
                 report.shared.first().and_then(|bytes| self.allocations.around(bytes.start));
         }
-        self.findings.push(Finding::Report(report));
+        self.reports.push(Finding::Report(report));
     }
 
-    pub(super) fn ignored_query(&mut self, first: &Entry, second: &Entry) {
-        let (Some(_), By::Thread(thread), Who::Thread(_)) =
-            (first.origin.agent.stream(), second.origin.call.by, &second.origin.agent.0)
-        else {
-            return;
-        };
-        let Some(thread) = self.threads.get(&thread) else { return };
-        let about = |mark: &Mark| {
-            mark.0
-                .iter()
-                .any(|point| point.clock().is_some_and(|clock| clock.get(first.slot) >= first.time))
-        };
-        let query =
-            thread.queries.iter().rev().find(|query| about(&query.0)).map(|query| query.1.clone());
-        if let Some(query) = query {
-            self.warn(
-                &query.clone(),
-                &second.origin.call,
-                Warning::IgnoredQuery { query, access: second.origin.call.clone() },
-            );
+    fn ignored_query(&mut self, first: &Entry, second: &Entry) {
+        let access = &second.origin.call;
+        if let (Some(_), By::Thread(thread), Who::Thread(_)) =
+            (first.origin.agent.stream(), access.by, &second.origin.agent.0)
+            && let Some(query) = self.threads.last_query(thread, first.slot, first.time)
+        {
+            let access = access.clone();
+            let warning = Warning::IgnoredQuery { query: query.clone(), access: access.clone() };
+            self.reports.warn(&query, &access, warning);
         }
     }
 
-    pub(super) fn warn(&mut self, one: &Arc<Call>, two: &Arc<Call>, warning: Warning) {
-        let place = |call: &Arc<Call>| {
-            let location = call.location.clone();
-            // One call may be wrong in several ways.
-            let (kind, what) = match &warning {
-                Warning::NeverRecorded { event, .. } => ("never recorded", &**event),
-                Warning::LostRecord { event, .. } => ("lost record", &**event),
-                Warning::IgnoredQuery { .. } => ("ignored query", ""),
-                Warning::UselessWait { event, .. } => ("useless wait", &**event),
-                Warning::CaptureLeak { what, .. } => ("capture leak", &**what),
-            };
-            let place = location.ok_or_else(|| format!("{} {what}", call.name));
-            (Cow::Borrowed(kind), place)
-        };
-        if once(&mut self.warned, place(one), place(two)) {
-            self.findings.push(Finding::Warning(warning));
+    /// The host has waited for all that is in this clock: it may read what it polled.
+    pub(super) fn waited(&mut self, clock: &Clock) {
+        if !self.polled.is_empty() {
+            self.polled.retain(|(_, entry)| clock.get(entry.slot) < entry.time);
         }
     }
-}
 
-fn place(call: &Call, agent: &Agent) -> Place {
-    // Default streams of several contexts or threads have one name.
-    let agent = || match agent.stream() {
-        Some(stream) => format!("{agent} {:#x}", stream.id.0),
-        None => agent.to_string(),
-    };
-    (call.name.clone(), call.location.clone().ok_or_else(agent))
-}
-
-/// Whether its backtrace says more than the place does.
-fn has_trace(call: &Call) -> bool {
-    call.location.is_none() && call.backtrace.is_some()
-}
-
-/// The place given by the backtrace. If its frames have no names, the place also contains the
-/// stream or thread.
-fn traced_place(call: &Call, agent: &Agent) -> Place {
-    let (name, place) = place(call, agent);
-    let text = match &call.backtrace {
-        Some(trace) if has_trace(call) => trace.to_string(),
-        _ => return (name, place),
-    };
-    if text.trim().is_empty() || text.contains("<unknown>") {
-        return (name, place.map_err(|agent| format!("{agent} {text}")));
+    /// The host may have polled what the marked work wrote to these bytes.
+    pub(super) fn may_be_polled(&mut self, mark: &Mark, range: &Range<u64>) {
+        let over = |entry: &Entry| {
+            let covers = |clock: &Clock| clock.get(entry.slot) >= entry.time;
+            entry.kind == AccessKind::Write && mark.clocks().any(covers)
+        };
+        let writes = self.memory.entries_in(range).filter(|(_, entry)| over(entry));
+        self.polled.extend(writes.map(|(range, entry)| (range, entry.clone())));
+        let excess = self.polled.len().saturating_sub(POLLED);
+        self.polled.drain(..excess);
     }
-    (name, Err(text))
-}
 
-/// Whether a pair of places is new. Beyond [`PLACES`] of them none is.
-fn once(seen: &mut HashSet<(Place, Place)>, one: Place, two: Place) -> bool {
-    let turned = (two, one);
-    if seen.len() >= PLACES || seen.contains(&turned) {
-        return false;
+    /// Forgets accesses that are before all that may still come.
+    pub(super) fn retire(&mut self) {
+        let known = |slot, time| self.slots.floor.get(slot) >= time;
+        self.memory.retire(&known);
+        self.objects.retire(&known);
+        self.threads.prune(&self.slots.floor);
     }
-    seen.insert((turned.1, turned.0))
+
+    /// The slots of all kept accesses.
+    pub(super) fn slots(&self, mut mark: &mut dyn FnMut(Slot)) {
+        self.memory.slots(&mut mark);
+        self.objects.slots(&mut mark);
+        self.polled.iter().for_each(|(_, entry)| mark(entry.slot));
+    }
 }

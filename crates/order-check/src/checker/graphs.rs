@@ -1,54 +1,100 @@
-//! Captures, graphs and their launches.
+//! Graphs and their launches.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::checker::{Checker, is_stream};
+use crate::checker::accesses::is_stream;
+use crate::checker::events::Events;
 use crate::clock::{Clock, Slot};
 use crate::graph::append;
-use crate::op::{AccessKind, Call, FunctionId, GraphId, Node, NodeWork, StreamId, What};
-use crate::report::{Agent, Part, Warning, Who};
-use crate::task::{Action, Job, Point};
+use crate::map::Map;
+use crate::op::{AccessKind, Call, FunctionId, GraphId, Node, NodeWork, StreamId};
+use crate::report::{Agent, Part, StreamName, Who};
+use crate::task::{Action, Actor, Mark, Point};
 
-impl Checker {
-    pub(super) fn end_capture(
-        &mut self,
-        call: &Arc<Call>,
-        stream: StreamId,
-        graph: Option<GraphId>,
-    ) {
-        let Some(id) = self.streams.get(&stream).and_then(|of| of.capture) else { return };
-        let Some(capture) = self.captures.remove(&id) else { return };
-        for of in self.streams.values_mut() {
-            if of.capture == Some(id) {
-                of.capture = None;
-            }
+#[derive(Debug, Default)]
+pub(super) struct Graphs {
+    graphs: Map<GraphId, Arc<[Node]>>,
+    /// The ends of the nodes of the last launch.
+    launched: Vec<Point>,
+}
+
+/// A stream and the branches of a graph in it. A branch goes on where a node waits for its last one.
+struct Branches {
+    stream: StreamId,
+    name: Arc<StreamName>,
+    /// Each with its last node. The first branch is the stream itself.
+    all: Vec<(Slot, Option<usize>)>,
+}
+
+impl Branches {
+    fn next(&mut self, events: &mut Events, index: usize, after: &[usize]) -> Slot {
+        let goes_on = |last: &Option<usize>| last.is_none_or(|last| after.contains(&last));
+        if let Some((slot, last)) = self.all.iter_mut().find(|(_, last)| goes_on(last)) {
+            *last = Some(index);
+            return *slot;
         }
-        if self.options.warnings.capture_leak {
-            for stream in capture.unjoined() {
-                self.left_a_capture(call, What::Stream(stream));
-            }
-        }
-        if let Some(graph) = graph {
-            self.graphs.insert(graph, capture.nodes.into());
-        }
+        let slot = events.streams.branch(self.stream, self.all.len() - 1);
+        self.all.push((slot, Some(index)));
+        slot
     }
 
-    /// Something has work in a graph only, and is used or left outside it.
-    pub(super) fn left_a_capture(&mut self, call: &Arc<Call>, what: What) {
-        if !self.options.warnings.capture_leak {
-            return;
-        }
-        let what = match what {
-            What::Event(event) => format!("event {}", self.event_name(event)),
-            What::Stream(stream) => format!("stream {}", self.stream_name(stream)),
-            What::Context(context) => format!("context {:#x}", context.0),
+    /// Submits a node. Returns its end.
+    fn submit(
+        &mut self,
+        events: &mut Events,
+        call: &Arc<Call>,
+        (index, node): (usize, &Node),
+        mut after: Vec<Point>,
+        functions: &mut std::slice::Iter<'_, FunctionId>,
+    ) -> Point {
+        let slot = self.next(events, index, &node.after);
+        let mut function = None;
+        let action = match &node.work {
+            NodeWork::Work(accesses) => Action::Work(Cow::Borrowed(accesses)),
+            NodeWork::Function(accesses) => {
+                function = functions.next();
+                match function {
+                    Some(_) => Action::Function(Cow::Borrowed(accesses)),
+                    None => Action::Work(Cow::Borrowed(accesses)),
+                }
+            }
+            NodeWork::WriteValue(cell, value) => Action::WriteValue(*cell, *value),
+            NodeWork::WaitValue(cell, value, compare) => Action::WaitValue(*cell, *value, *compare),
+            NodeWork::Wait(event) => {
+                after.extend(events.recorded(call, *event, Some(self.stream)));
+                Action::Nothing
+            }
+            NodeWork::Record(_) | NodeWork::Child(_) => Action::Nothing,
         };
-        self.warn(call, call, Warning::CaptureLeak { call: call.clone(), what });
+        let agent = Agent(Who::Stream(self.name.clone(), Part::Node(index)));
+        let actor = Actor { agent, slot, call: call.clone() };
+        let point = events.streams.tasks.submit(actor, action, Clock::default(), after);
+        if let NodeWork::Record(event) = node.work {
+            events.set_record(call, event, point.clone());
+        }
+        if let Some(&function) = function {
+            events.streams.tasks.queue.is_function(function, &point);
+        }
+        point
+    }
+}
+
+impl Graphs {
+    pub(super) fn nodes(&self, graph: GraphId) -> Option<&Arc<[Node]>> {
+        self.graphs.get(&graph)
+    }
+
+    pub(super) fn insert(&mut self, graph: GraphId, nodes: Vec<Node>) {
+        self.graphs.insert(graph, nodes.into());
+    }
+
+    pub(super) fn launched(&mut self) -> Vec<Mark> {
+        std::mem::take(&mut self.launched).into_iter().map(|point| Mark(vec![point])).collect()
     }
 
     /// Nodes without children.
-    pub(super) fn flatten(&self, nodes: &[Node]) -> Vec<Node> {
+    fn flatten(&self, nodes: &[Node]) -> Vec<Node> {
         let mut flat = Vec::with_capacity(nodes.len());
         // The last nodes of each.
         let mut ends: Vec<Vec<usize>> = Vec::with_capacity(nodes.len());
@@ -57,7 +103,7 @@ impl Checker {
                 node.after.iter().filter_map(|&node| ends.get(node)).flatten().copied().collect();
             let end = match &node.work {
                 NodeWork::Child(graph) => {
-                    let child = self.graphs.get(graph).cloned().unwrap_or_default();
+                    let child = self.nodes(*graph).cloned().unwrap_or_default();
                     append(&mut flat, &child, &after)
                 }
                 work => {
@@ -69,32 +115,46 @@ impl Checker {
         }
         flat
     }
+}
+
+/// One method for each operation of graphs.
+impl Graphs {
+    pub(super) fn graph_define(&mut self, graph: GraphId, nodes: &[Node]) {
+        self.insert(graph, self.flatten(nodes));
+    }
+
+    pub(super) fn graph_copy(&mut self, from: GraphId, to: GraphId) {
+        if let Some(nodes) = self.graphs.get(&from).cloned() {
+            self.graphs.insert(to, nodes);
+        }
+    }
+
+    pub(super) fn graph_destroy(&mut self, graph: GraphId) {
+        self.graphs.remove(&graph);
+    }
 
     pub(super) fn launch(
         &mut self,
+        events: &mut Events,
         call: &Arc<Call>,
         stream: StreamId,
         graph: GraphId,
         functions: &[FunctionId],
     ) {
-        let mut functions = functions.iter();
-        self.object(call, is_stream(stream), AccessKind::Read);
-        self.stream(stream);
+        events.streams.tasks.accesses.object(call, is_stream(stream), AccessKind::Read);
+        events.streams.ensure(stream);
         self.launched.clear();
         let nodes = self.graphs.get(&graph).cloned().unwrap_or_default();
-        let captured = self.streams.get(&stream).and_then(|of| of.capture);
-        if let Some(capture) = captured.and_then(|id| self.captures.get_mut(&id)) {
+        if let Some((_, capture)) = events.streams.capture_mut(stream) {
             let front = capture.fronts.entry(stream).or_default();
             *front = append(&mut capture.nodes, &nodes, front);
             return;
         }
-        self.in_stream(call, stream, Action::Nothing, Vec::new());
-        let start = self.tail(stream);
-        let Some(of) = self.streams.get(&stream) else { return };
-        let (name, slot) = (of.name.clone(), of.slot);
-        // A branch goes on where a node waits for its last one. The first branch is the stream
-        // itself.
-        let mut branches: Vec<(Slot, Option<usize>)> = vec![(slot, None)];
+        events.streams.in_stream(call, stream, Action::Nothing, Vec::new());
+        let start = events.streams.tail(stream);
+        let Some((name, slot)) = events.streams.agent(stream) else { return };
+        let mut branches = Branches { stream, name, all: vec![(slot, None)] };
+        let mut functions = functions.iter();
         let mut points: Vec<Point> = Vec::with_capacity(nodes.len());
         for (index, node) in nodes.iter().enumerate() {
             let mut after: Vec<Point> =
@@ -102,70 +162,10 @@ impl Checker {
             if after.is_empty() {
                 after.push(start.clone());
             }
-            let goes_on = |last: &Option<usize>| last.is_none_or(|last| node.after.contains(&last));
-            let branch = match branches.iter().position(|(_, last)| goes_on(last)) {
-                Some(branch) => branch,
-                None => {
-                    branches.push((self.branch(stream, branches.len() - 1), None));
-                    branches.len() - 1
-                }
-            };
-            let Some(branch) = branches.get_mut(branch) else { continue };
-            branch.1 = Some(index);
-            let slot = branch.0;
-            let mut function = None;
-            let action = match &node.work {
-                NodeWork::Work(accesses) => Action::Work(Cow::Borrowed(accesses)),
-                NodeWork::Function(accesses) => {
-                    function = functions.next();
-                    match function {
-                        Some(_) => Action::Function(Cow::Borrowed(accesses)),
-                        None => Action::Work(Cow::Borrowed(accesses)),
-                    }
-                }
-                NodeWork::WriteValue(cell, value) => Action::WriteValue(*cell, *value),
-                NodeWork::WaitValue(cell, value, compare) => {
-                    Action::WaitValue(*cell, *value, *compare)
-                }
-                NodeWork::Wait(event) => {
-                    after.extend(self.recorded(call, *event, Some(stream)));
-                    Action::Nothing
-                }
-                NodeWork::Record(_) | NodeWork::Child(_) => Action::Nothing,
-            };
-            let agent = Agent(Who::Stream(name.clone(), Part::Node(index)));
-            let point = self.submit(
-                Job { agent, slot, action, call: call.clone() },
-                Clock::default(),
-                after,
-            );
-            if let NodeWork::Record(event) = node.work {
-                self.set_record(call, event, point.clone());
-            }
-            if let (Some(&function), Point::Pending(unfinished)) = (function, &point) {
-                self.functions.insert(function, unfinished.task);
-            }
-            points.push(point);
+            points.push(branches.submit(events, call, (index, node), after, &mut functions));
         }
         self.launched.clone_from(&points);
         points.push(start);
-        let agent = Agent(Who::Stream(name, Part::Work));
-        let job = Job { agent, slot, action: Action::Nothing, call: call.clone() };
-        let tail = self.submit(job, Clock::default(), points);
-        if let Some(of) = self.streams.get_mut(&stream) {
-            of.tail = tail;
-        }
-    }
-
-    /// The slot of a stream's branch.
-    pub(super) fn branch(&mut self, stream: StreamId, index: usize) -> Slot {
-        if let Some(&slot) = self.streams.get(&stream).and_then(|of| of.branches.get(index)) {
-            return slot;
-        }
-        let slot = self.new_slot();
-        if let Some(of) = self.streams.get_mut(&stream) {
-            of.branches.push(slot);
-        }
-        slot
+        events.streams.join_in(call, stream, points);
     }
 }

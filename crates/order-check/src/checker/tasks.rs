@@ -1,18 +1,43 @@
 //! Tasks: operations that something holds back, and what is done when nothing does.
 
-use std::cmp::Reverse;
-use std::collections::HashSet;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use crate::checker::{Checker, HostOrder};
+use crate::checker::accesses::Accesses;
+use crate::checker::queue::Queue;
 use crate::clock::{Clock, Slot};
-use crate::op::{Access, AccessKind, By, Call, Cell};
+use crate::op::{Access, AccessKind, By, Call, Cell, FunctionId};
 use crate::report::{Agent, Part, Who};
-use crate::task::{Action, Job, Point, Task, Unfinished};
+use crate::task::{Action, Actor, Point, Task};
+use crate::values::Values;
 
-impl Checker {
+/// What became of a task for which nothing was left to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Done,
+    /// No known write ends the wait for this value.
+    Blocked(Cell),
+    /// A host function has begun, and its end will be reported.
+    Running,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Tasks {
+    pub(super) accesses: Accesses,
+    pub(super) values: Values,
+    /// Whether writers that nobody reports may write the values that streams wait for.
+    pub(super) unseen_writers: bool,
+    pub(super) queue: Queue,
+}
+
+impl Tasks {
     /// Work that comes after `base` and `after`: done at once, if nothing holds it back.
-    pub(super) fn submit(&mut self, mut job: Job<'_>, mut base: Clock, after: Vec<Point>) -> Point {
+    pub(super) fn submit(
+        &mut self,
+        mut actor: Actor,
+        action: Action<'_>,
+        mut base: Clock,
+        after: Vec<Point>,
+    ) -> Point {
         let mut waits = Vec::new();
         for point in &after {
             match point {
@@ -24,236 +49,226 @@ impl Checker {
         }
         waits.sort_unstable();
         waits.dedup();
-        self.counter += 1;
-        let id = self.counter;
-        if waits.is_empty() && self.run(&mut job, &mut base, id, false) {
-            return Point::Done(base);
-        }
-        for wait in &waits {
-            if let Some(task) = self.tasks.get_mut(wait) {
-                task.before.push(id);
+        let id = self.queue.next();
+        let mut running = false;
+        if waits.is_empty() {
+            match self.run(&mut actor, &action, &mut base) {
+                Step::Done => return Point::Done(base),
+                Step::Blocked(cell) => self.values.wait(cell, id),
+                Step::Running => running = true,
             }
         }
-        let point = Arc::new(Unfinished { task: id, clock: OnceLock::new() });
-        let running = waits.is_empty() && matches!(job.action, Action::Function(_));
-        let task = Task {
-            job: job.into_owned(),
-            base,
-            left: waits.len(),
-            after: waits,
-            before: Vec::new(),
-            point: point.clone(),
-            running,
-        };
-        self.tasks.insert(id, task);
-        Point::Pending(point)
+        self.queue.insert(id, (actor, action), base, waits, running)
     }
 
-    /// Does what a job does, as nothing it comes after is left. Says whether it is over.
-    pub(super) fn run(
-        &mut self,
-        job: &mut Job<'_>,
-        clock: &mut Clock,
-        id: u64,
-        force: bool,
-    ) -> bool {
-        let Job { agent, slot, action, call } = job;
+    /// Does what is to be done, as nothing it comes after is left.
+    fn run(&mut self, actor: &mut Actor, action: &Action<'_>, clock: &mut Clock) -> Step {
         match action {
-            Action::Nothing => true,
-            Action::Work(accesses) => {
-                self.work(accesses, *slot, clock, agent, call);
-                true
-            }
-            Action::WriteValue(cell, value) => {
-                self.write_value(*cell, *value, *slot, clock, agent, call);
-                true
-            }
+            Action::Nothing => {}
+            Action::Work(accesses) => self.work(actor, accesses, clock),
+            Action::WriteValue(cell, value) => self.write_value(actor, *cell, *value, clock),
             Action::WaitValue(cell, value, compare) => {
                 self.values.expect(*cell);
-                let floor = &self.floor;
-                let is_before = |slot, time| clock.get(slot) >= time || floor.get(slot) >= time;
+                let is_before = self.accesses.slots.before(clock);
                 match self.values.seen(*cell, *value, *compare, is_before) {
                     Some(seen) => clock.join(&seen),
-                    None if force => {
-                        // Somebody has written it. All that could have been the one are before it,
-                        // to be safe.
-                        clock.join(&self.values.all(*cell));
-                        if self.options.unseen_writers && !self.values.is_copied(*cell) {
-                            self.join_all(clock);
-                        }
-                        if let Some(stream) = agent.stream() {
-                            let text = format!(
-                                "stream {stream} waited in {call} for a value that no known write \
-                                 set"
-                            );
-                            self.outside(stream.id, call.number, text);
-                        }
-                    }
-                    None => {
-                        self.values.wait(*cell, id);
-                        return false;
-                    }
+                    None => return Step::Blocked(*cell),
                 }
-                let time = self.tick(*slot, clock, call);
-                let kind = AccessKind::Wait;
-                self.touch(kind, &[cell.access()], (*slot, time), clock, agent, call);
-                true
+                self.touch_value(actor, AccessKind::Wait, *cell, clock);
             }
             Action::Function(accesses) => {
-                if !force {
-                    if let Who::Stream(stream, _) = &agent.0 {
-                        *agent = Agent(Who::Stream(stream.clone(), Part::Function));
-                    }
-                    self.work(accesses, *slot, clock, agent, call);
+                if let Who::Stream(stream, _) = &actor.agent.0 {
+                    actor.agent = Agent(Who::Stream(stream.clone(), Part::Function));
                 }
-                force
+                self.work(actor, accesses, clock);
+                return Step::Running;
             }
         }
+        Step::Done
     }
 
-    /// All that is over, and all that threads know.
-    fn join_all(&self, clock: &mut Clock) {
-        let points = self.contexts.keys().flat_map(|context| self.of_context(*context));
-        points.filter_map(|point| point.clock().cloned()).for_each(|of| clock.join(&of));
-        clock.join(&self.host.1);
-        self.threads.values().for_each(|thread| clock.join(&thread.clock));
-    }
-
-    pub(super) fn work(
-        &mut self,
-        accesses: &[Access],
-        slot: Slot,
-        clock: &mut Clock,
-        agent: &Agent,
-        call: &Arc<Call>,
-    ) {
-        let time = self.tick(slot, clock, call);
+    pub(super) fn work(&mut self, actor: &Actor, accesses: &[Access], clock: &mut Clock) {
+        let time = self.accesses.slots.tick(actor, clock);
         // What one call does to several ranges, the rows of a copy, say, is one access.
         for alike in accesses.chunk_by(|one, two| one.kind == two.kind) {
             let Some(first) = alike.first() else { continue };
-            self.touch(first.kind, alike, (slot, time), clock, agent, call);
+            self.accesses.touch(actor, first.kind, alike, time, clock);
         }
         for access in accesses {
-            self.overwrite(access, (slot, time), clock);
+            let anew = access.kind == AccessKind::Allocate;
+            if anew || access.kind == AccessKind::Write {
+                let is_before = self.accesses.slots.before(clock);
+                let at = (actor.slot, time);
+                let woken = self.values.overwrite(access, at, clock, is_before, anew);
+                self.queue.wake(woken);
+            }
         }
     }
 
-    pub(super) fn write_value(
+    pub(super) fn write_value(&mut self, actor: &Actor, cell: Cell, value: u64, clock: &mut Clock) {
+        let time = self.touch_value(actor, AccessKind::AtomicWrite, cell, clock);
+        self.set_value((actor.slot, time), cell, value, clock, clock);
+    }
+
+    /// A value is there, by a write that is after all that has the clock `by`.
+    pub(super) fn set_value(
         &mut self,
+        at: (Slot, u64),
         cell: Cell,
         value: u64,
-        slot: Slot,
-        clock: &mut Clock,
-        agent: &Agent,
-        call: &Arc<Call>,
+        clock: &Clock,
+        by: &Clock,
     ) {
-        let time = self.tick(slot, clock, call);
-        self.touch(AccessKind::AtomicWrite, &[cell.access()], (slot, time), clock, agent, call);
-        let floor = &self.floor;
-        let is_before = |slot, time| clock.get(slot) >= time || floor.get(slot) >= time;
-        let woken = self.values.write(cell, value, (slot, time), clock, is_before);
-        self.ready.extend(woken.into_iter().map(Reverse));
+        let is_before = self.accesses.slots.before(by);
+        let woken = self.values.write(cell, value, at, clock, is_before);
+        self.queue.wake(woken);
     }
 
-    pub(super) fn overwrite(&mut self, access: &Access, at: (Slot, u64), clock: &Clock) {
-        let anew = access.kind == AccessKind::Allocate;
-        if anew || access.kind == AccessKind::Write {
-            let floor = &self.floor;
-            let is_before = |slot, time| clock.get(slot) >= time || floor.get(slot) >= time;
-            let woken = self.values.overwrite(access, at, clock, is_before, anew);
-            self.ready.extend(woken.into_iter().map(Reverse));
-        }
+    /// An operation of one value. Returns its time.
+    pub(super) fn touch_value(
+        &mut self,
+        actor: &Actor,
+        kind: AccessKind,
+        cell: Cell,
+        clock: &mut Clock,
+    ) -> u64 {
+        let time = self.accesses.slots.tick(actor, clock);
+        self.accesses.touch(actor, kind, &[cell.access()], time, clock);
+        time
+    }
+
+    /// Whether something that nobody reports may have written a value.
+    pub(super) fn may_be_unseen(&self, cell: Cell) -> bool {
+        self.unseen_writers && !self.values.is_copied(cell)
+    }
+
+    /// Somebody has written the value for which a task waits.
+    pub(super) fn unseen_write(&mut self, cell: Cell, task: &mut Task) {
+        // All that could have been the one are before it, to be safe.
+        task.base.join(&self.values.all(cell));
+        let what = "a value that no known write set is after all work so far";
+        self.accesses.reports.assume(what, &task.actor.call);
+        self.touch_value(&task.actor, AccessKind::Wait, cell, &mut task.base);
     }
 
     /// Runs what nothing holds back any more, the oldest first.
+    #[inline]
     pub(super) fn drain(&mut self) {
-        while let Some(Reverse(id)) = self.ready.pop() {
-            self.step(id, false);
+        while let Some(id) = self.queue.pop_ready() {
+            let Some(mut task) = self.queue.take(id) else { continue };
+            match self.step(&mut task) {
+                Step::Done => {
+                    self.queue.finish(task);
+                    continue;
+                }
+                Step::Blocked(cell) => self.values.wait(cell, id),
+                Step::Running => {}
+            }
+            self.queue.put_back(id, task);
         }
     }
 
-    pub(super) fn step(&mut self, id: u64, force: bool) {
-        let Some(mut task) = self.tasks.remove(&id) else { return };
-        if task.left > 0 || task.running && !force {
-            self.tasks.insert(id, task);
-            return;
+    pub(super) fn step(&mut self, task: &mut Task) -> Step {
+        if task.running {
+            return Step::Running;
         }
-        let function = matches!(task.job.action, Action::Function(_));
-        if function && force && !task.running {
-            // It touches what it touches before it is taken to be over.
-            self.run(&mut task.job, &mut task.base, id, false);
-        }
-        if self.run(&mut task.job, &mut task.base, id, force) {
-            self.finish(task);
-        } else {
-            task.running = function;
-            self.tasks.insert(id, task);
+        let step = self.run(&mut task.actor, &task.action, &mut task.base);
+        task.running = step == Step::Running;
+        step
+    }
+
+    /// A stream has come to a host function, which the host begins.
+    pub(super) fn function_began(&mut self, function: FunctionId) {
+        if !self.accesses.threads.are_reported() {
+            let host = self.accesses.threads.host.1.clone();
+            self.advance(By::Function(function), &host);
         }
     }
 
-    pub(super) fn finish(&mut self, task: Task) {
-        for id in &task.before {
-            if let Some(later) = self.tasks.get_mut(id) {
-                later.base.join(&task.base);
-                later.left -= 1;
-                if later.left == 0 {
-                    self.ready.push(Reverse(*id));
+    /// [`Op::FunctionEnd`](crate::Op::FunctionEnd).
+    pub(super) fn function_end(&mut self, function: FunctionId) {
+        let Some(task) = self.queue.remove_function(function) else { return };
+        if !self.accesses.threads.are_reported() {
+            self.accesses.threads.host.1.join(&task.base);
+            let what = "a host function has waited for all calls before its end";
+            self.accesses.reports.assume(what, &task.actor.call);
+        }
+        self.queue.finish(task);
+    }
+
+    #[inline]
+    pub(super) fn clock_of(&self, by: By) -> Clock {
+        match by {
+            By::Thread(thread) => self.accesses.threads.clock(thread),
+            By::Function(function) => match self.queue.function(function) {
+                Some((_, task)) => task.base.clone(),
+                None => self.accesses.threads.host.1.clone(),
+            },
+        }
+    }
+
+    /// The thread or host function that makes a call, and its clock.
+    pub(super) fn actor(&self, call: &Arc<Call>) -> (Actor, Clock) {
+        let threads = &self.accesses.threads;
+        let (slot, agent) = match call.by {
+            By::Thread(thread) => (threads.slot(thread), self.accesses.thread(thread)),
+            By::Function(function) => match self.queue.function(function) {
+                Some((_, task)) => (task.actor.slot, task.actor.agent.clone()),
+                None => {
+                    let name = format!("of host function {}", function.0);
+                    (threads.host.0, Agent(Who::Thread(Arc::from(name))))
+                }
+            },
+        };
+        (Actor { agent, slot, call: call.clone() }, self.clock_of(call.by))
+    }
+
+    /// Puts the thread or host function after everything in `clock`.
+    pub(super) fn learn(&mut self, by: By, clock: &Clock) {
+        self.accesses.waited(clock);
+        self.advance(by, clock);
+    }
+
+    /// The same for operations of the thread or host function itself: it has waited for nothing.
+    pub(super) fn advance(&mut self, by: By, clock: &Clock) {
+        match by {
+            By::Thread(thread) => self.accesses.threads.advance(thread, clock),
+            // If it is gone, it is over, for all that was reported.
+            By::Function(function) => {
+                if let Some(task) = self.queue.function_mut(function) {
+                    task.base.join(clock);
                 }
             }
         }
-        // Nobody else sets it.
-        let _ = task.point.clock.set(task.base);
     }
 
-    /// A wait for a value is over. If its task still exists, an unreported writer ended it.
-    pub(super) fn end_wait(&mut self, by: By, wait: u64, cell: Cell) {
-        let is_it = |task: &Task| {
-            task.job.call.number == wait
-                && matches!(task.job.action, Action::WaitValue(of, ..) if of == cell)
-        };
-        let found = self.tasks.iter().filter(|(_, task)| is_it(task)).map(|(&id, _)| id).min();
-        let Some(id) = found else { return };
-        let mut known = self.clock_of(by);
-        if self.options.host_order == HostOrder::Reported {
-            // Any thread may have written it.
-            for thread in self.threads.values() {
-                known.join(&thread.clock);
-            }
+    /// A thread has seen that this is done. False if that takes more than to join its clock.
+    pub(super) fn saw(&mut self, by: By, point: &Point) -> bool {
+        let Point::Done(clock) = point else { return false };
+        let simple = matches!(by, By::Thread(_)) && !self.accesses.threads.are_reported();
+        if simple {
+            self.accesses.waited(clock);
+            self.accesses.threads.host.1.join(clock);
         }
-        known.join(&self.values.everything());
-        if let Some(task) = self.tasks.get_mut(&id) {
-            task.base.join(&known);
-        }
-        self.force(id);
+        simple
     }
 
-    /// Ends a task, even if something still holds it back here.
-    pub(super) fn force(&mut self, id: u64) {
-        while self.tasks.contains_key(&id) {
-            if !self.force_one(id) {
-                self.step(id, true);
-                self.drain();
-            }
-        }
-    }
-
-    /// Takes the oldest one of what a task waits for to be over. False if it waits for nothing.
-    pub(super) fn force_one(&mut self, id: u64) -> bool {
-        let (mut seen, mut open, mut oldest) = (HashSet::from([id]), vec![id], None);
-        while let Some(at) = open.pop() {
-            let Some(task) = self.tasks.get(&at) else { continue };
-            if at != id && task.left == 0 {
-                oldest = Some(oldest.map_or(at, |oldest: u64| oldest.min(at)));
-            }
-            open.extend(
-                task.after
-                    .iter()
-                    .filter(|task| self.tasks.contains_key(task) && seen.insert(**task)),
-            );
-        }
-        let Some(oldest) = oldest else { return false };
-        self.step(oldest, true);
-        self.drain();
-        true
+    /// Forgets what nothing can race with any more: it is before all that may still come. Returns
+    /// how much is left.
+    pub(super) fn retire(&mut self) -> usize {
+        let Self { accesses, values, queue, .. } = self;
+        let mut floor = queue.meet(accesses.threads.agreed());
+        floor.join(&accesses.slots.floor);
+        accesses.slots.floor = floor;
+        accesses.retire();
+        let floor = &accesses.slots.floor;
+        values.retire(|slot, time| floor.get(slot) >= time, floor);
+        let used = accesses.slots.used(|mut mark| {
+            accesses.slots(mark);
+            values.slots(&mut mark);
+        });
+        accesses.slots.reuse(&used, |slot| values.forget_copies(slot));
+        accesses.threads.retire(&mut accesses.slots);
+        accesses.len() + accesses.threads.len() + queue.len()
     }
 }

@@ -1,147 +1,98 @@
-//! Executable graphs, their launches, and what they hold: semaphores and user objects.
+//! Executable graphs, their launches, and the user objects that they hold.
 
-use std::collections::VecDeque;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fmt;
+use std::ops::{Deref, DerefMut};
 
-use super::{Feed, Launch, Observer};
+use super::calls::Observer;
+use super::memory::{Launch, MemoryFeed};
+use super::nodes::GraphNode;
+use super::streams::Awaited;
+use crate::checker::{Options, Size};
 use crate::op::{
-    Access, AccessKind, Cell, Compare, EventId, FunctionId, GraphId, Node, NodeWork, Op, StreamId,
-    What,
+    Access, AccessKind, EventId, FunctionId, GraphId, Node, NodeWork, Op, StreamId, What,
 };
-
-/// A semaphore of another API. Clones are the same semaphore, for all feeds of a process.
-#[derive(Clone, Debug)]
-pub struct Semaphore {
-    address: u64,
-    /// The signals and the waits of a binary one so far: it has no value that would show which wait
-    /// is for which signal.
-    counts: Option<Arc<(AtomicU64, AtomicU64)>>,
-}
-
-fn next(count: &AtomicU64) -> u64 {
-    count.fetch_add(1, Ordering::Relaxed) + 1
-}
-
-impl Semaphore {
-    /// Creates a semaphore: binary, or with a value that only rises.
-    #[must_use]
-    pub fn new(binary: bool) -> Self {
-        /// Addresses from here on are no memory of a program.
-        static LAST: AtomicU64 = AtomicU64::new(1 << 63);
-        let address = LAST.fetch_add(8, Ordering::Relaxed);
-        Self { address, counts: binary.then(Arc::default) }
-    }
-
-    /// The place of the semaphore's value, as if the value were in memory.
-    #[must_use]
-    pub fn cell(&self) -> Cell {
-        Cell { address: self.address, bytes: 8 }
-    }
-
-    /// The value of a signal.
-    pub(super) fn signal(&self, value: u64) -> u64 {
-        self.counts.as_ref().map_or(value, |counts| next(&counts.0))
-    }
-
-    /// That of a wait, which is over when a signal of this value or a higher one is.
-    pub(super) fn wait(&self, value: u64) -> u64 {
-        self.counts.as_ref().map_or(value, |counts| next(&counts.1))
-    }
-}
-
-/// A part of a graph node's work.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum GraphWork {
-    /// A kernel, an empty node, or other work that the host does not poll.
-    Work(Vec<Access>),
-    /// A copy or a memset.
-    Write(Vec<Access>),
-    /// A host function.
-    Function,
-    /// The record of an event.
-    Record(EventId),
-    /// A wait for an event.
-    Wait(EventId),
-    /// The write of a value.
-    WriteValue(Cell, u64),
-    /// A wait for a value.
-    WaitValue(Cell, u64, Compare),
-    /// A signal of an external semaphore.
-    Signal(Semaphore, u64),
-    /// A wait for an external semaphore.
-    WaitSemaphore(Semaphore, u64),
-}
-
-/// A node of an executable graph.
-#[derive(Clone, Debug)]
-pub struct GraphNode {
-    /// Its work, one part after the other.
-    pub work: Vec<GraphWork>,
-    /// The nodes that it waits for, by index. Each index is less than the node's own.
-    pub after: Vec<usize>,
-}
-
-impl GraphNode {
-    fn has_binary(&self) -> bool {
-        self.work.iter().any(|work| match work {
-            GraphWork::Signal(semaphore, _) | GraphWork::WaitSemaphore(semaphore, _) => {
-                semaphore.counts.is_some()
-            }
-            _ => false,
-        })
-    }
-}
-
-impl GraphWork {
-    /// The work for the checker. A launch numbers the signals and waits of binary semaphores.
-    fn node_work(&self, launched: bool) -> NodeWork {
-        let numbered = |semaphore: &Semaphore| launched || semaphore.counts.is_none();
-        match self {
-            Self::Work(accesses) | Self::Write(accesses) => NodeWork::Work(accesses.clone()),
-            Self::Function => NodeWork::Function(Vec::new()),
-            Self::Record(event) => NodeWork::Record(*event),
-            Self::Wait(event) => NodeWork::Wait(*event),
-            Self::WriteValue(cell, value) => NodeWork::WriteValue(*cell, *value),
-            Self::WaitValue(cell, value, compare) => NodeWork::WaitValue(*cell, *value, *compare),
-            Self::Signal(semaphore, value) => {
-                let value = if numbered(semaphore) { semaphore.signal(*value) } else { 0 };
-                NodeWork::WriteValue(semaphore.cell(), value)
-            }
-            Self::WaitSemaphore(semaphore, value) => {
-                let value = if numbered(semaphore) { semaphore.wait(*value) } else { 0 };
-                NodeWork::WaitValue(semaphore.cell(), value, Compare::GreaterOrEqual)
-            }
-        }
-    }
-
-    /// Whether a launch has a place for it that the host may see.
-    fn writes(&self) -> bool {
-        matches!(self, Self::Write(_) | Self::WriteValue(..) | Self::Signal(..))
-    }
-}
+use crate::task::Mark;
 
 /// Whether a captured node writes.
 fn writes_any(node: &Node) -> bool {
     match &node.work {
-        NodeWork::Work(accesses) => accesses.iter().any(|of| of.kind == AccessKind::Write),
+        NodeWork::Work(accesses) => accesses.iter().any(|access| access.kind == AccessKind::Write),
         work => matches!(work, NodeWork::WriteValue(..)),
     }
 }
 
+/// A checker that takes a driver's calls. See the [module](super).
+///
+/// Some operations have a `place`: a number that the caller chooses. With the same number it
+/// reports later that the operation begins or is done. An operation without a place may be done at
+/// any time.
+pub struct Feed<O> {
+    memory: MemoryFeed<O>,
+    graphs: HashMap<GraphId, Vec<GraphNode>>,
+    /// The launches of destroyed graphs, by the user objects that they held.
+    objects: BTreeMap<u64, Mark>,
+    /// The launches that come before each destructor that has not begun.
+    destructors: VecDeque<Mark>,
+}
+
+impl<O: fmt::Debug> fmt::Debug for Feed<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = f.debug_struct("Feed");
+        text.field("call", &self.call).field("observer", &self.observer).finish()
+    }
+}
+
+impl<O> Deref for Feed<O> {
+    type Target = MemoryFeed<O>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.memory
+    }
+}
+
+impl<O> DerefMut for Feed<O> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.memory
+    }
+}
+
 impl<O: Observer> Feed<O> {
+    /// Creates a feed without objects.
+    #[must_use]
+    pub fn new(options: Options, observer: O) -> Self {
+        Self {
+            memory: MemoryFeed::new(options, observer),
+            graphs: HashMap::new(),
+            objects: BTreeMap::new(),
+            destructors: VecDeque::new(),
+        }
+    }
+
+    /// The wait is over, without an error.
+    // As a method of this very type it takes what `await_stream` of the same feed returns.
+    pub fn reached(&mut self, awaited: &Awaited) {
+        awaited.marks().for_each(|mark| self.reach(mark));
+    }
+
+    /// The memory use of the checker, and the number of unfinished operations that the feed keeps.
+    #[must_use]
+    pub fn size(&self) -> (Size, usize) {
+        let places = self.functions.len() + self.visible.len() + self.records.len();
+        (self.checker.size(), places + self.objects.len() + self.destructors.len())
+    }
+
     /// The nodes of an executable graph, as they are now. Child graphs are replaced by their nodes.
     pub fn graph(&mut self, graph: GraphId, nodes: Vec<GraphNode>) {
         self.define(graph, &nodes, false);
         self.graphs.insert(graph, nodes);
     }
 
-    fn define(&mut self, graph: GraphId, of: &[GraphNode], launched: bool) {
+    fn define(&mut self, graph: GraphId, given: &[GraphNode], launched: bool) {
         let mut nodes: Vec<Node> = Vec::new();
         // The last node here of each one there.
         let mut ends: Vec<usize> = Vec::new();
-        for GraphNode { work, after } in of {
+        for GraphNode { work, after } in given {
             let mut after: Vec<usize> =
                 after.iter().filter_map(|node| ends.get(*node).copied()).collect();
             let nothing = work.is_empty().then(|| NodeWork::Work(Vec::new()));
@@ -154,34 +105,16 @@ impl<O: Observer> Feed<O> {
         self.apply(Op::GraphDefine { graph, nodes: &nodes });
     }
 
-    /// A capture begins. Until it ends, operations of this stream, and of streams that join the
-    /// capture, are nodes. A driver that reports its graphs with [`graph`](Self::graph) reports no
-    /// captures.
-    pub fn capture_begin(&mut self, stream: StreamId) {
-        self.apply(Op::CaptureBegin { stream });
-    }
-
-    /// A capture ends, in the stream in which it began. `graph` is its graph, if the call succeeds.
-    pub fn capture_end(&mut self, stream: StreamId, graph: Option<GraphId>) {
-        self.apply(Op::CaptureEnd { stream, graph });
-    }
-
-    /// The number of the capture that a stream is in.
-    #[must_use]
-    pub fn capture_of(&self, stream: StreamId) -> Option<u64> {
-        self.checker.capture_of(stream)
-    }
-
     /// The accesses of the copies, memsets and kernels of a graph for which `wanted` returns
     /// `true`.
     #[must_use]
     pub fn graph_accesses(&self, graph: GraphId, wanted: impl Fn(&Access) -> bool) -> Vec<Access> {
         let nodes = self.checker.nodes(graph).unwrap_or_default();
-        let of = |node: &Node| match &node.work {
-            NodeWork::Work(accesses) => accesses.iter().filter(|of| wanted(of)).cloned().collect(),
-            _ => Vec::new(),
-        };
-        nodes.iter().flat_map(of).collect()
+        let accesses = nodes.iter().flat_map(|node| match &node.work {
+            NodeWork::Work(accesses) => &accesses[..],
+            _ => &[],
+        });
+        accesses.filter(|access| wanted(access)).cloned().collect()
     }
 
     /// A graph is instantiated, cloned or updated: `to` has the nodes that `from` has now.
@@ -237,7 +170,8 @@ impl<O: Observer> Feed<O> {
             }
         }
         // Of a captured graph there are no other nodes.
-        writes.extend(own.iter().zip(ends).filter(|(node, _)| writes_any(node)).map(|of| of.1));
+        writes
+            .extend(own.iter().zip(ends).filter(|(node, _)| writes_any(node)).map(|(_, end)| end));
         self.launch = Some(Launch { functions: functions.into(), writes });
         self.graphs.extend(nodes.map(|nodes| (graph, nodes)));
     }
@@ -257,13 +191,13 @@ impl<O: Observer> Feed<O> {
     /// [`object_released`](Self::object_released).
     pub fn destructor_begins(&mut self) {
         let launches = self.destructors.pop_front().unwrap_or_default();
-        self.begin("a destructor", self.call.number, None);
+        self.begin_within("a destructor");
         self.reach(&launches);
     }
 
     /// The destructor has ended.
     pub fn destructor_ends(&mut self) {
-        self.begin("a destructor", self.call.number, None);
+        self.begin_within("a destructor");
         // It is no thread of the program, and the next function has an order of its own.
         self.apply(Op::ThreadEnd);
     }

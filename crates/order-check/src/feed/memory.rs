@@ -1,12 +1,17 @@
 //! Memory: allocations, what streams do with them, and values that the host can see.
 
-use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::{Deref, DerefMut, Range};
 
-use super::{Feed, Observer, Semaphore, Visible};
+use super::calls::{Observer, Visible};
+use super::nodes::Semaphore;
+use super::places::{Memory, Places};
+use super::streams::StreamFeed;
+use crate::checker::Options;
 use crate::op::{
     Access, AccessKind, By, Call, Cell, Compare, FunctionId, Op, StreamId, ThreadId, What,
 };
+use crate::task::Mark;
 
 /// How many words are kept that streams wrote in host memory.
 const WORDS: usize = 4096;
@@ -14,78 +19,51 @@ const WORDS: usize = 4096;
 /// The most bytes of a flag that the host polls.
 const FLAG: u64 = 8;
 
-/// Who can read memory without a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Memory {
-    /// Devices only.
-    Device,
-    /// The host: it is pinned.
-    Host,
-    /// The host, as the memory is managed.
-    Managed,
-    /// Another process, which may report it to the host.
-    Exported,
+/// The operations of a launch, in the order of their submission.
+pub(super) struct Launch {
+    pub(super) functions: VecDeque<FunctionId>,
+    /// The ends of the copies, memsets, writes of values and signals.
+    pub(super) writes: VecDeque<Mark>,
 }
 
-/// All memory. It is looked up far more often than it changes: for each word of a kernel's
-/// parameters.
-#[derive(Debug, Default)]
-pub(super) struct Places {
-    /// The first addresses, in their order.
-    starts: Vec<u64>,
-    /// The bytes of each, and who can read it.
-    places: Vec<(u64, Memory)>,
-    /// Which one was found last. The next one is often the same, or one beside it.
-    last: AtomicUsize,
+/// The part of a [`Feed`](super::Feed) that knows memory, and what the host can see there.
+pub struct MemoryFeed<O> {
+    streams: StreamFeed<O>,
+    memory: Places,
+    /// Writes that can be seen without a call, by their places.
+    pub(super) visible: BTreeMap<u64, Visible>,
+    /// The words in host memory that streams wrote last, by their addresses: their bytes, and the
+    /// values. The host may store other values there.
+    words: BTreeMap<u64, (u8, u64)>,
+    /// The launch whose nodes are submitted.
+    pub(super) launch: Option<Launch>,
 }
 
-impl Places {
-    fn insert(&mut self, address: u64, place: (u64, Memory)) {
-        match self.starts.binary_search(&address) {
-            Ok(at) => self.places.get_mut(at).into_iter().for_each(|of| *of = place),
-            Err(at) => {
-                self.starts.insert(at, address);
-                self.places.insert(at, place);
-            }
-        }
-    }
+impl<O> Deref for MemoryFeed<O> {
+    type Target = StreamFeed<O>;
 
-    fn remove(&mut self, address: u64) -> Option<(u64, Memory)> {
-        let at = self.starts.binary_search(&address).ok()?;
-        self.starts.remove(at);
-        Some(self.places.remove(at))
-    }
-
-    /// Whether this memory, and no later one, begins before an address and has it.
-    fn has(&self, at: usize, address: u64) -> bool {
-        let place = self.starts.get(at).zip(self.places.get(at));
-        place.is_some_and(|(start, (bytes, _))| address.wrapping_sub(*start) < *bytes)
-            && self.starts.get(at + 1).is_none_or(|next| address < *next)
-    }
-
-    /// The place in the lists of the memory at an address.
-    #[inline]
-    fn at(&self, address: u64) -> Option<usize> {
-        // Most words that are no addresses are small numbers.
-        if address < *self.starts.first()? {
-            return None;
-        }
-        let last = self.last.load(Ordering::Relaxed);
-        let near = [last, last.wrapping_sub(1), last + 1];
-        if let Some(at) = near.into_iter().find(|at| self.has(*at, address)) {
-            if at != last {
-                self.last.store(at, Ordering::Relaxed);
-            }
-            return Some(at);
-        }
-        let at = self.starts.partition_point(|start| *start <= address).checked_sub(1)?;
-        self.last.store(at, Ordering::Relaxed);
-        self.has(at, address).then_some(at)
+    fn deref(&self) -> &Self::Target {
+        &self.streams
     }
 }
 
-impl<O: Observer> Feed<O> {
+impl<O> DerefMut for MemoryFeed<O> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.streams
+    }
+}
+
+impl<O: Observer> MemoryFeed<O> {
+    pub(super) fn new(options: Options, observer: O) -> Self {
+        Self {
+            streams: StreamFeed::new(options, observer),
+            memory: Places::default(),
+            visible: BTreeMap::new(),
+            words: BTreeMap::new(),
+            launch: None,
+        }
+    }
+
     /// The call allocates memory, registers it, or opens memory of another process.
     pub fn allocate(&mut self, address: u64, bytes: u64, memory: Memory) {
         self.forget_words(address, bytes);
@@ -101,8 +79,8 @@ impl<O: Observer> Feed<O> {
 
     /// Another process may open this memory from now on.
     pub fn memory_exported(&mut self, address: u64) {
-        let of = self.memory.at(address).and_then(|at| self.memory.places.get_mut(at));
-        if let Some((_, memory)) = of {
+        let place = self.memory.at(address).and_then(|at| self.memory.places.get_mut(at));
+        if let Some((_, memory)) = place {
             *memory = Memory::Exported;
         }
     }
@@ -122,7 +100,7 @@ impl<O: Observer> Feed<O> {
     }
 
     /// The call unregisters memory, which remains memory of the program. It counts as a free: what
-    /// the call has waited for is [reached](Self::reached) before.
+    /// the call has waited for is [reached](super::Feed::reached) before.
     pub fn unregister(&mut self, address: u64) {
         if let Some(bytes) = self.bytes_at(address) {
             self.host(&[Access::free(address, bytes)]);
@@ -208,7 +186,7 @@ impl<O: Observer> Feed<O> {
             None => None,
         };
         let Some(work) = work.filter(|_| visible) else { return };
-        let visible = Visible { work, polled };
+        let visible = Visible { work, polled, call: self.call.clone() };
         match place {
             Some(place) => {
                 self.visible.insert(place, visible);

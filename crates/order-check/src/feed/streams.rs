@@ -1,11 +1,12 @@
 //! Streams, events and contexts, and the calls that wait for them.
 
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::{Deref, DerefMut};
 
-use super::{Feed, Observer, Visible};
-use crate::checker::Mark;
-use crate::op::{Call, ContextId, EventId, Op, StreamId, StreamKind, What};
-use crate::report::Problem;
+use super::calls::{CallFeed, Observer};
+use crate::checker::{Options, Warnings};
+use crate::op::{Call, ContextId, EventId, GraphId, Op, StreamId, StreamKind, What};
+use crate::task::Mark;
 
 /// Who created a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +24,49 @@ pub enum Creator {
 #[derive(Clone, Debug)]
 pub struct Awaited(Vec<Mark>);
 
-impl<O: Observer> Feed<O> {
+impl Awaited {
+    pub(super) fn marks(&self) -> impl Iterator<Item = &Mark> {
+        self.0.iter()
+    }
+}
+
+/// The part of a [`Feed`](super::Feed) that knows streams, events and contexts.
+pub struct StreamFeed<O> {
+    calls: CallFeed<O>,
+    /// Whether any warning is enabled.
+    warns: bool,
+    last_event: u64,
+    /// Events that other processes may have.
+    exported: BTreeSet<EventId>,
+    /// Unfinished records of those, by their places.
+    pub(super) records: BTreeMap<u64, Mark>,
+}
+
+impl<O> Deref for StreamFeed<O> {
+    type Target = CallFeed<O>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.calls
+    }
+}
+
+impl<O> DerefMut for StreamFeed<O> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.calls
+    }
+}
+
+impl<O: Observer> StreamFeed<O> {
+    pub(super) fn new(options: Options, observer: O) -> Self {
+        Self {
+            calls: CallFeed::new(options, observer),
+            warns: options.warnings != Warnings::NONE,
+            last_event: 0,
+            exported: BTreeSet::new(),
+            records: BTreeMap::new(),
+        }
+    }
+
     /// A stream begins.
     pub fn stream_create(
         &mut self,
@@ -33,12 +76,12 @@ impl<O: Observer> Feed<O> {
         creator: Creator,
     ) {
         // Each context, and each thread in it, has its own, of one and the same handle.
-        let of = format!("context {:#x}, device {device}", context.0);
+        let place = format!("context {:#x}, device {device}", context.0);
         let name = match (kind, creator) {
-            (StreamKind::Legacy, _) => Some(format!("0x1 (the legacy default stream of {of})")),
+            (StreamKind::Legacy, _) => Some(format!("0x1 (the legacy default stream of {place})")),
             (_, Creator::PerThread) => {
                 let thread = self.observer.thread_name(self.observer.thread());
-                Some(format!("0x2 (the per-thread default stream of thread {thread}, {of})"))
+                Some(format!("0x2 (the per-thread default stream of thread {thread}, {place})"))
             }
             _ => None,
         };
@@ -77,15 +120,6 @@ impl<O: Observer> Feed<O> {
     pub fn event_destroy(&mut self, event: EventId) {
         self.exported.remove(&event);
         self.apply(Op::EventDestroy { event });
-    }
-
-    /// The call under way uses an event or a stream that an earlier call has destroyed
-    /// ([`Problem::UseAfterDestroy`]), or destroys one that another thread's earlier call, which
-    /// has not returned, uses ([`Problem::DestroyedWhileUsed`]).
-    pub fn object_misused(&mut self, problem: Problem, earlier: Call) {
-        let calls = [earlier, self.caller()].map(Arc::new);
-        self.checker.object_misused(problem, calls);
-        self.collect();
     }
 
     /// The program takes an event's descriptor: from now on other processes may record the event,
@@ -129,14 +163,14 @@ impl<O: Observer> Feed<O> {
             Some(place) => {
                 self.records.insert(place, work);
             }
-            None => self.may_have_seen(&Visible { work, polled: None }),
+            None => self.may_have_seen_now(work),
         }
     }
 
     /// A record with this place is done.
     pub fn record_done(&mut self, place: u64) {
         if let Some(work) = self.records.remove(&place) {
-            self.may_have_seen(&Visible { work, polled: None });
+            self.may_have_seen_now(work);
         }
     }
 
@@ -172,7 +206,8 @@ impl<O: Observer> Feed<O> {
 
     fn query(&mut self, what: What, done: bool) {
         if done {
-            self.checker.saw(self.by(), what);
+            let by = self.by();
+            self.checker.saw(by, what);
             self.collect();
         } else if self.warns {
             self.apply(Op::Query { what, done });
@@ -190,7 +225,7 @@ impl<O: Observer> Feed<O> {
     }
 
     fn begin_wait(&mut self, event: EventId) -> Mark {
-        let call = super::Call { by: self.by(), ..self.caller() };
+        let call = Call { by: self.by(), ..self.caller() };
         let mark = self.checker.begin_wait(call, What::Event(event));
         self.collect();
         mark
@@ -214,7 +249,8 @@ impl<O: Observer> Feed<O> {
     /// A call begins to wait for all work of some contexts.
     #[must_use]
     pub fn await_contexts(&self, contexts: &[ContextId]) -> Awaited {
-        Awaited(contexts.iter().map(|of| self.checker.mark(What::Context(*of))).collect())
+        let marks = contexts.iter().map(|context| self.checker.mark(What::Context(*context)));
+        Awaited(marks.collect())
     }
 
     /// Whether the host is ordered after this work: calls have waited for it, or have seen that it
@@ -222,11 +258,6 @@ impl<O: Observer> Feed<O> {
     #[must_use]
     pub fn host_is_after(&self, awaited: &Awaited) -> bool {
         awaited.0.iter().all(|mark| self.checker.host_is_after(mark))
-    }
-
-    /// The wait is over, without an error.
-    pub fn reached(&mut self, awaited: &Awaited) {
-        awaited.0.iter().for_each(|mark| self.reach(mark));
     }
 
     /// The driver refuses a call because this event was recorded in a capture, or a capture cannot
@@ -250,12 +281,6 @@ impl<O: Observer> Feed<O> {
         for &context in contexts {
             self.apply(Op::ContextWait { context, event });
         }
-    }
-
-    /// The call may order anything, or access anything. All work before it, including the host's,
-    /// counts as ordered before all work after it.
-    pub fn barrier(&mut self) {
-        self.apply(Op::Barrier);
     }
 
     /// A number that no event of the program has.
@@ -288,5 +313,34 @@ impl<O: Observer> Feed<O> {
         self.apply(Op::Record { event, stream, external: false });
         self.context_wait(contexts, event);
         self.apply(Op::EventDestroy { event });
+    }
+
+    /// An access of the host counts as ordered with work that waits for a host function or for a
+    /// value: the host may have been waited for. Says whether there is something to wait for.
+    pub fn assume_held_back(&mut self, work: &Awaited) -> bool {
+        let call = work.marks().find_map(|mark| self.checker.held_back_by(mark)).cloned();
+        if let Some(call) = &call {
+            let what = "an access of the host is before a copy that waits";
+            self.checker.assume(what, call);
+        }
+        call.is_some()
+    }
+
+    /// A capture begins. Until it ends, operations of this stream, and of streams that join the
+    /// capture, are nodes. A driver that reports its graphs with [`graph`](super::Feed::graph) reports no
+    /// captures.
+    pub fn capture_begin(&mut self, stream: StreamId) {
+        self.apply(Op::CaptureBegin { stream });
+    }
+
+    /// A capture ends, in the stream in which it began. `graph` is its graph, if the call succeeds.
+    pub fn capture_end(&mut self, stream: StreamId, graph: Option<GraphId>) {
+        self.apply(Op::CaptureEnd { stream, graph });
+    }
+
+    /// The number of the capture that a stream is in.
+    #[must_use]
+    pub fn capture_of(&self, stream: StreamId) -> Option<u64> {
+        self.checker.capture_of(stream)
     }
 }

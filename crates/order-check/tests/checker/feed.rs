@@ -1,8 +1,10 @@
 //! The feed without a driver: what it adds to the checker's operations.
 
 use cuda_order_check::StreamKind::NonBlocking;
-use cuda_order_check::feed::{Creator, Feed, Memory, Observer};
-use cuda_order_check::{Access, ContextId, EventId, Finding, GraphId, Options, StreamId, ThreadId};
+use cuda_order_check::feed::{Creator, Feed, GraphNode, GraphWork, Memory, Observer, Semaphore};
+use cuda_order_check::{
+    Access, Cell, ContextId, EventId, Finding, GraphId, Options, StreamId, ThreadId,
+};
 
 #[derive(Default)]
 struct Count(usize);
@@ -54,6 +56,81 @@ fn the_record_of_an_exported_event_waits_for_the_last_one() {
     }
 }
 
+/// Other processes may pass on the order from one exported event to another. So what waits for one,
+/// or sees its end, may be after the last records of all.
+#[test]
+fn an_exported_event_may_be_after_the_others() {
+    type Order = fn(&mut Feed<Count>);
+    let orders: [(&str, Order, bool); 5] = [
+        ("no call", |_| (), false),
+        ("a wait of the stream", |feed| feed.wait(B, EVENT), true),
+        (
+            "a wait of the host",
+            |feed| {
+                let awaited = feed.await_event(EVENT);
+                feed.reached(&awaited);
+            },
+            true,
+        ),
+        ("a query that has succeeded", |feed| feed.event_query(EVENT, true), true),
+        ("a query that has failed", |feed| feed.event_query(EVENT, false), false),
+    ];
+    for (name, order, orders) in orders {
+        for exported in [[true, true], [true, false], [false, true], [false, false]] {
+            let found = findings(|feed| {
+                let beside = EventId(0xf);
+                feed.event_create(beside, false);
+                for (event, exported) in [EVENT, beside].into_iter().zip(exported) {
+                    if exported {
+                        feed.event_exported(event, None);
+                    }
+                }
+                feed.write(A, None, &[Access::write(DEVICE, 64)]);
+                feed.record(beside, A);
+                feed.record(EVENT, StreamId(0xc));
+                order(feed);
+                feed.write(B, None, &[Access::write(DEVICE, 64)]);
+            });
+            let expected = usize::from(!(orders && exported == [true, true]));
+            assert_eq!(found, expected, "{name}, exported: {exported:?}");
+        }
+    }
+}
+
+/// A binary semaphore has no value. Each launch that waits is after the signal with its number.
+#[test]
+fn each_launch_waits_for_a_signal_of_its_own() {
+    let program = |binary: bool, signals: usize| {
+        findings(|feed| {
+            let semaphore = Semaphore::new(binary);
+            let node = |work, after: &[usize]| GraphNode { work, after: after.to_vec() };
+            let writes = || vec![GraphWork::Write(vec![Access::write(DEVICE, 64)])];
+            let signal = vec![GraphWork::Signal(semaphore.clone(), 1)];
+            let wait = vec![GraphWork::WaitSemaphore(semaphore, 1)];
+            feed.graph(GraphId(1), vec![node(writes(), &[]), node(signal, &[0])]);
+            feed.graph(GraphId(2), vec![node(wait, &[]), node(writes(), &[0])]);
+            for round in 0..signals {
+                feed.launch(A, GraphId(1));
+                feed.launched();
+                if round + 1 < signals {
+                    feed.launch(B, GraphId(2));
+                    feed.launched();
+                    feed.record(EVENT, B);
+                    feed.wait(A, EVENT);
+                }
+            }
+            // It is after the wait in the graph, or is ordered by nothing.
+            feed.launch(B, GraphId(2));
+            feed.launched();
+        })
+    };
+    for signals in 1..4 {
+        assert_eq!(program(true, signals), 0, "{signals} signals");
+    }
+    // One with a value may have the value of the first signal.
+    assert_eq!([program(false, 1), program(false, 2)], [0, 1]);
+}
+
 /// A stream sets a flag in pinned memory behind its work; the next call is in another stream.
 #[test]
 fn the_host_may_have_seen_a_flag_once_it_is_written() {
@@ -71,6 +148,71 @@ fn the_host_may_have_seen_a_flag_once_it_is_written() {
     assert_eq!(program(Some(1), Some(false)), 1, "the same value was there before");
     assert_eq!(program(Some(1), Some(true)), 0);
     assert_eq!(program(None, None), 0, "nobody will say when it is written");
+}
+
+/// A flag is what one load of the host reads.
+#[test]
+fn more_than_eight_bytes_are_no_flag() {
+    let program = |memory: u64, bytes: u64| {
+        findings(|feed| {
+            feed.write(A, None, &[Access::write(DEVICE, 64)]);
+            feed.write(A, None, &[Access::write(memory, bytes)]);
+            feed.write(B, None, &[Access::write(DEVICE, 64)]);
+        })
+    };
+    assert_eq!([1, 4, 7, 8, 9, 16].map(|bytes| program(PINNED, bytes)), [0, 0, 0, 0, 1, 1]);
+    assert_eq!([1, 8, 16].map(|bytes| program(DEVICE + 64, bytes)), [1; 3], "nobody sees it");
+}
+
+/// To unregister memory is to free it, for the work that uses it; for the program it stays.
+#[test]
+fn memory_is_unregistered_after_its_uses() {
+    for (waits, expected) in [(true, 0), (false, 1)] {
+        let found = findings(|feed| {
+            feed.work(A, &[Access::write(PINNED, 64)]);
+            if waits {
+                let awaited = feed.await_stream(A);
+                feed.reached(&awaited);
+            }
+            feed.unregister(PINNED);
+            feed.host(&[Access::read(PINNED, 64)]);
+            assert_eq!(feed.memory(PINNED), None);
+        });
+        assert_eq!(found, expected, "it waits: {waits}");
+    }
+}
+
+/// What a stream has written is no longer there in other memory, and no store is found.
+#[test]
+fn words_end_with_their_memory() {
+    type End = fn(&mut Feed<Count>);
+    let ends: [(&str, End, bool); 5] = [
+        ("nothing", |_| (), true),
+        (
+            "other memory",
+            |feed| {
+                feed.free(PINNED);
+                feed.allocate(PINNED, 4096, Memory::Host);
+            },
+            false,
+        ),
+        ("memory beside it", |feed| feed.allocate(PINNED + 4096, 64, Memory::Host), true),
+        ("a copy over a part of it", |feed| feed.forget_words(PINNED + 23, 1), false),
+        ("a copy behind it", |feed| feed.forget_words(PINNED + 24, 8), true),
+    ];
+    for (name, end, stays) in ends {
+        let cell = Cell { address: PINNED + 16, bytes: 8 };
+        let mut loads = 0;
+        findings(|feed| {
+            feed.word_written(cell, 7);
+            end(feed);
+            feed.find_stored(cell, || {
+                loads += 1;
+                7
+            });
+        });
+        assert_eq!(loads, usize::from(stays), "{name}");
+    }
 }
 
 #[test]
@@ -179,5 +321,147 @@ fn the_host_is_after_a_copy_once_a_call_has_waited_or_seen_its_end() {
         order(&mut feed);
         assert_eq!(feed.host_is_after(&copy), is_after, "{name}");
         assert_eq!(feed.host_is_after(&both), name.ends_with("that waits"), "{name}: of both");
+    }
+}
+
+/// An address is one of the memory that begins last before it, whatever was asked before.
+#[test]
+fn memory_within_memory_is_the_inner_one() {
+    let mut feed = Feed::new(Options::default(), Count::default());
+    feed.allocate(DEVICE, 4096, Memory::Device);
+    feed.allocate(DEVICE + 1024, 16, Memory::Host);
+    let mut found = [0, 1023, 1024, 1039, 1040].map(|at| {
+        assert_eq!(feed.memory(DEVICE), Some(Memory::Device));
+        feed.memory(DEVICE + at)
+    });
+    let (device, host) = (Some(Memory::Device), Some(Memory::Host));
+    assert_eq!(found, [device, device, host, host, None]);
+    feed.free(DEVICE + 1024);
+    found = [0, 1023, 1024, 1039, 1040].map(|at| feed.memory(DEVICE + at));
+    assert_eq!(found, [device; 5], "the inner one has ended");
+}
+
+/// The host stores words of the size that it waits for.
+#[test]
+fn a_word_of_another_size_is_not_compared() {
+    let mut feed = Feed::new(Options::default(), Count::default());
+    feed.begin("calls", 1, None);
+    feed.allocate(PINNED, 4096, Memory::Host);
+    for (address, written, awaited) in [(PINNED, 8, 4), (PINNED + 16, 4, 8), (PINNED + 32, 8, 8)] {
+        feed.word_written(Cell { address, bytes: written }, 1 << 32 | 7);
+        let mut loads = 0;
+        feed.find_stored(Cell { address, bytes: awaited }, || {
+            loads += 1;
+            7
+        });
+        assert_eq!(loads, usize::from(written == awaited), "{written} bytes, and {awaited}");
+    }
+}
+
+/// A flag that something has overwritten since it was polled: a read of the host is no early one,
+/// although no call has waited for the stream.
+#[test]
+fn a_flag_that_is_overwritten_was_not_polled() {
+    type Overwrite = fn(&mut Feed<Count>);
+    let cases: [(&str, Overwrite, usize); 6] = [
+        ("not at all", |_| (), 1),
+        ("by the host", |feed| feed.host(&[Access::write(PINNED, 4)]), 0),
+        ("by the host, in part", |feed| feed.host(&[Access::write(PINNED + 3, 1)]), 0),
+        ("beside it", |feed| feed.host(&[Access::write(PINNED + 4, 4)]), 1),
+        ("not, as it is read", |feed| feed.host(&[Access::read(PINNED, 4)]), 1),
+        // The read is too early for the kernel, and only for it.
+        ("by a kernel", |feed| feed.work(A, &[Access::write(PINNED, 4)]), 1),
+    ];
+    for (how, overwrite, expected) in cases {
+        let found = findings(|feed| {
+            feed.write(A, None, &[Access::write(PINNED, 4)]);
+            overwrite(feed);
+            feed.host(&[Access::read(PINNED, 4)]);
+        });
+        assert_eq!(found, expected, "overwritten {how}");
+    }
+}
+
+/// Only a value shows that a flag was polled. A read of the host is in order once a call has waited
+/// for the flag's write, or has seen that it is done.
+#[test]
+fn a_flag_that_was_waited_for_is_read() {
+    type Wait = fn(&mut Feed<Count>);
+    let cases: [(&str, Wait, usize); 7] = [
+        ("nothing", |_| (), 1),
+        ("a wait for the stream", |feed| feed.reached(&feed.await_stream(A)), 0),
+        ("a wait for another stream", |feed| feed.reached(&feed.await_stream(B)), 1),
+        ("a query of the stream", |feed| feed.stream_query(A, true), 0),
+        ("a query that says that it runs", |feed| feed.stream_query(A, false), 1),
+        ("a query of another stream", |feed| feed.stream_query(B, true), 1),
+        ("a query of its event", |feed| feed.event_query(EVENT, true), 0),
+    ];
+    for (how, wait, expected) in cases {
+        let found = findings(|feed| {
+            feed.work(B, &[]);
+            feed.write(A, None, &[Access::write(PINNED, 4)]);
+            feed.record(EVENT, A);
+            wait(feed);
+            feed.host(&[Access::read(PINNED, 4)]);
+        });
+        assert_eq!(found, expected, "{how}");
+    }
+}
+
+/// The places of a launch's writes are those of the nodes, also where some nodes do nothing, or
+/// several things.
+#[test]
+fn a_node_without_work_has_an_end_as_well() {
+    let node = |work: Vec<GraphWork>, after: &[usize]| GraphNode { work, after: after.to_vec() };
+    let writes = |address, bytes| GraphWork::Write(vec![Access::write(address, bytes)]);
+    let (one, other) = (DEVICE, DEVICE + 512);
+    let firsts: [(&str, Vec<GraphWork>); 3] = [
+        ("nothing", vec![]),
+        ("a kernel", vec![GraphWork::Work(vec![])]),
+        ("two", vec![GraphWork::Work(vec![]), GraphWork::Work(vec![])]),
+    ];
+    for (name, first) in firsts {
+        // The host sees the flag, and what is before it, and not what comes after it.
+        for (at, expected) in [(one, 0), (other, 1)] {
+            let found = findings(|feed| {
+                let nodes = vec![
+                    node(vec![writes(one, 64)], &[]),
+                    node(first.clone(), &[]),
+                    node(vec![writes(PINNED, 4)], &[0, 1]),
+                    node(vec![writes(other, 64)], &[2]),
+                ];
+                feed.graph(GraphId(1), nodes);
+                feed.launch(A, GraphId(1));
+                feed.write(A, Some(1), &[Access::write(one, 64)]);
+                feed.write(A, Some(2), &[Access::write(PINNED, 4)]);
+                feed.write(A, Some(3), &[Access::write(other, 64)]);
+                feed.launched();
+                feed.written(2, true);
+                feed.write(B, None, &[Access::write(at, 64)]);
+            });
+            assert_eq!(found, expected, "the first node has {name}, at {at:#x}");
+        }
+    }
+}
+
+/// A new executable graph may have the handle of one that is gone.
+#[test]
+fn launches_are_not_after_those_of_a_graph_that_is_gone() {
+    for same in [true, false] {
+        let found = findings(|feed| {
+            let launch = |feed: &mut Feed<Count>, stream| {
+                let work = vec![GraphWork::Write(vec![Access::write(DEVICE, 64)])];
+                feed.graph(GraphId(1), vec![GraphNode { work, after: vec![] }]);
+                feed.launch(stream, GraphId(1));
+                feed.write(stream, None, &[Access::write(DEVICE, 64)]);
+                feed.launched();
+            };
+            launch(feed, A);
+            if !same {
+                feed.graph_destroy(GraphId(1), []);
+            }
+            launch(feed, B);
+        });
+        assert_eq!(found, usize::from(!same), "the same graph: {same}");
     }
 }

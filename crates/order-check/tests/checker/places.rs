@@ -1,6 +1,8 @@
 //! Which reports are about the same two places.
 
-use cuda_order_check::{Access, Call, Checker, ContextId, Op, StreamId, StreamKind, ThreadId};
+use cuda_order_check::{
+    Access, Call, Checker, ContextId, EventId, Finding, Op, StreamId, StreamKind, Stride, ThreadId,
+};
 
 /// Default streams have one name in all contexts and threads, and are different places.
 #[test]
@@ -29,4 +31,40 @@ fn default_streams_of_two_contexts_are_two_places() {
     }
     let found: Vec<String> = checker.take_findings().iter().map(ToString::to_string).collect();
     assert_eq!(found.len(), 2, "{found:#?}");
+}
+
+/// Rows over bytes that were read as a whole, again and again: each row conflicts with each read.
+#[test]
+fn rows_conflict_with_reads_of_the_whole() {
+    const AT: u64 = 0x7000;
+    const EVENT: EventId = EventId(0xe);
+    let mut checker = Checker::default();
+    let mut number = 0;
+    let mut apply = |op: Op<'_>| {
+        number += 1;
+        checker.apply(Call::new("work", number, ThreadId(1)), op);
+        checker.take_findings()
+    };
+    fn work(stream: u64, accesses: &[Access]) -> Op<'_> {
+        Op::Work { stream: StreamId(stream), accesses }
+    }
+    let whole = [Access::read(AT, 256)];
+    for at in 0..4 {
+        apply(work(1, &[Access::write(AT + 64 * at, 64)]));
+    }
+    apply(Op::Record { event: EVENT, stream: StreamId(1), external: false });
+    for stream in [2, 3, 4] {
+        apply(Op::Wait { stream: StreamId(stream), event: EVENT, external: false });
+    }
+    for stream in [2, 2, 3] {
+        assert_eq!(apply(work(stream, &whole)), []);
+    }
+    apply(Op::Record { event: EVENT, stream: StreamId(2), external: false });
+    apply(Op::Wait { stream: StreamId(4), event: EVENT, external: false });
+    let rows = Access::write(AT, 16).rows(4, Stride { width: 16, pitch: 64 });
+    let found = apply(work(4, &[rows]));
+    let shared: Vec<_> =
+        found.iter().filter_map(Finding::report).map(|of| of.shared.clone()).collect();
+    let all: Vec<_> = (0..4).map(|row| AT + 64 * row..AT + 64 * row + 16).collect();
+    assert_eq!(shared, [all], "with the read of stream 3 alone");
 }

@@ -465,6 +465,11 @@ fn table() -> Vec<Planted> {
         create(LEGACY, Legacy), create(A, NonBlocking).faulty(), create(A, Blocking).mended(),
         writes(A).one(), stream_sync(LEGACY), host_reads().two(),
     ]);
+    t.row("a blocking stream that is destroyed, and a wait of the host", Race, vec![
+        create(LEGACY, Legacy), create(A, NonBlocking).faulty(), create(A, Blocking).mended(),
+        writes(A).one(),
+        does(Do::Destroy(A)), stream_sync(LEGACY), host_reads().two(),
+    ]);
     t.row("a blocking stream that is destroyed", Race, vec![
         create(LEGACY, Legacy), create(A, NonBlocking).faulty(), create(A, Blocking).mended(),
         writes(A).one(),

@@ -460,6 +460,36 @@ fn a_report_names_unmodelled_calls_that_may_order_it() {
     );
 }
 
+/// The next stream with a handle, or with a place in the clocks, is another one.
+#[test]
+fn a_report_says_nothing_of_a_stream_that_is_gone() {
+    let mut program = Program::new();
+    program
+        .tell("cuIpcOpenEventHandle", Do::Event(7, true))
+        .tell("cuStreamWaitEvent", Do::Wait(2, 7))
+        .tell("cuStreamDestroy", Do::Destroy(2))
+        .tell("cuStreamCreate", Do::Create(2, 0, StreamKind::NonBlocking))
+        .tell("cuMemsetD8Async", write(1))
+        .tell("cuMemcpyDtoHAsync", read(2));
+    let order = line(&program.findings()[0], "order:");
+    assert_eq!(order, "stream 0x2 is not after any call on stream copies");
+
+    let mut program = Program::with(Options::new().retire_every(1));
+    program
+        .tell("cuMemsetD8Async", write(1))
+        .tell("cuStreamSynchronize", Do::Sync(What::Stream(StreamId(1))))
+        .tell("cuStreamDestroy", Do::Destroy(1));
+    let before = program.checker.size().agents;
+    for _ in 0..64 {
+        program.tell("cuLaunchKernel", Do::Work(2, Vec::new()));
+    }
+    program.tell("cuStreamCreate", Do::Create(3, 0, StreamKind::NonBlocking));
+    assert_eq!(program.checker.size().agents, before, "the place comes back");
+    program.tell("cuMemsetD8Async", write(3)).tell("cuMemcpyDtoHAsync", read(2));
+    let order = line(&program.findings()[0], "order:");
+    assert_eq!(order, "stream work is not after any call on stream 0x3");
+}
+
 #[test]
 fn work_that_was_waited_for_is_over_whatever_it_waited_for() {
     // Another process writes the value: nobody tells that here.

@@ -77,6 +77,18 @@ fn a_row_overwrites_a_value() {
     assert_eq!([program(8, 8), program(0x18, 4), program(0x20, 1)], [1; 3]);
 }
 
+/// A write of another value does not end the wait, and the next one may still do so.
+#[test]
+fn a_wait_goes_on_until_a_write_ends_it() {
+    for (values, expected) in [(&[][..], 0), (&[4], 0), (&[5], 1), (&[4, 5], 1), (&[4, 3, 5], 1)] {
+        let mut program = vec![waits(2, VALUE), writes(2)];
+        program.extend(values.iter().map(|value| Write(1, VALUE, *value)));
+        // What is held back cannot be unordered with it.
+        program.push(writes(3));
+        assert_eq!(in_one_thread(program), expected, "{values:?}");
+    }
+}
+
 /// A kernel, or another device, has written the value: that may have been after all work so far.
 #[test]
 fn a_wait_may_be_ended_by_what_nobody_sees() {
@@ -197,6 +209,62 @@ fn a_stale_value_that_a_memset_wrote() {
     // Other bytes, and bytes that are not known.
     for stale in [set(0x10, 8, 4), set(0xC, 64, 5), Access::write(0x10, 8)] {
         assert_eq!(program(stale.clone(), None), 0, "{stale:x?}");
+    }
+}
+
+/// Memory that is allocated anew has no value, whatever a stream wrote there before, and without an
+/// order as well: the program may have waited where nobody sees it.
+#[test]
+fn no_value_outlives_an_allocation() {
+    let program = |stale: Access, anew: bool| {
+        let mut program = vec![Work(3, vec![stale])];
+        program.extend(anew.then(|| Do::Host(vec![Access::allocate(0, 64)])));
+        program.extend([writes(1), Write(1, VALUE, 5), waits(2, VALUE), reads(2)]);
+        in_one_thread(program)
+    };
+    for stale in [Access::write(0x10, 8), Access::write(0, 64)] {
+        let stale = stale.filled(5);
+        // The two writes of the value have no order either.
+        assert_eq!([true, false].map(|anew| program(stale.clone(), anew)), [0, 2], "{stale:x?}");
+    }
+}
+
+/// A copy of known bytes that all have waited for is still what a wait sees.
+#[test]
+fn a_stale_value_is_not_forgotten() {
+    let program = |stale: Option<Access>| {
+        let mut checker = Checker::new(Options::new().retire_every(1));
+        let mut number = 0;
+        let mut tell = |does: Do| {
+            number += 1;
+            checker.apply(Call::new("call", number, ThreadId(1)), does.op());
+        };
+        stale.into_iter().for_each(|stale| tell(Work(3, vec![stale])));
+        tell(Do::Sync(cuda_order_check::What::Stream(StreamId(3))));
+        (0..64).for_each(|_| tell(Work(4, Vec::new())));
+        [writes(1), Write(1, VALUE, 5), waits(2, VALUE), reads(2)].into_iter().for_each(tell);
+        checker.take_findings().len()
+    };
+    let set = |start, bytes, content| Access::write(start, bytes).filled(content);
+    for stale in [set(0, 64, 5), set(0x10, 16, 5), set(0, 0x18, 5)] {
+        assert_eq!(program(Some(stale.clone())), 1, "{stale:x?}");
+    }
+    let others = [None, Some(set(0, 64, 4)), Some(Access::write(0, 64)), Some(set(0x18, 64, 5))];
+    for other in others {
+        assert_eq!(program(other.clone()), 0, "{other:x?}");
+    }
+}
+
+/// Of the many writes of a value the oldest are forgotten, whichever stream they are of.
+#[test]
+fn the_last_writes_of_a_value_are_kept() {
+    for others in [10, 255, 256, 300] {
+        let old = (0..others).map(|value| Write(1, VALUE, value + 1000));
+        // Nothing orders the two streams, so a wait may see the value of either.
+        let new = [writes(3), Write(3, VALUE, 5), Write(1, VALUE, 7), waits(2, VALUE), reads(2)];
+        let end = [Do::Sync(cuda_order_check::What::Stream(StreamId(2)))];
+        let found = in_one_thread(old.chain(new).chain(end).collect());
+        assert_eq!(found, 0, "after {others} others");
     }
 }
 

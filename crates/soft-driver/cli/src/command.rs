@@ -9,8 +9,9 @@ use std::process::ExitCode;
 
 use cuda_order_check::stand_in::NAMES;
 use cuda_soft_driver::Builder;
+use lexopt::Arg::{Long, Short, Value};
+use lexopt::Parser;
 
-use crate::doctor::{doctor, is_software};
 use crate::run::{Run, run};
 
 const HELP: &str = "\
@@ -18,7 +19,6 @@ Runs programs on a CUDA driver in software, without a GPU.
 
   cuda-soft-driver run [OPTION...] [--] PROGRAM [ARGUMENT...]
   cuda-soft-driver install DIR
-  cuda-soft-driver doctor [PROGRAM]
   cuda-soft-driver --help | --version
 
 `run` puts the driver in place of libcuda.so.1 for PROGRAM and its children. At the end it prints
@@ -34,7 +34,6 @@ Options of `run`, as --NAME VALUE or --NAME=VALUE:
   --exitcode N       the status if PROGRAM succeeds and there are findings; 66 without the option
 
 `install` writes libcuda.so.1 and libcuda.so into the folder DIR, for LD_LIBRARY_PATH.
-`doctor` says whether PROGRAM would get the driver, and what it gets without `run`.
 
 The status is that of PROGRAM, or 128 and the number of the signal that ended it; 126 or 127 if it
 cannot be started; 2 for a wrong command line.
@@ -56,6 +55,12 @@ impl From<String> for Failure {
     }
 }
 
+impl From<lexopt::Error> for Failure {
+    fn from(error: lexopt::Error) -> Self {
+        error.to_string().into()
+    }
+}
+
 impl From<&str> for Failure {
     fn from(text: &str) -> Self {
         text.to_owned().into()
@@ -65,7 +70,7 @@ impl From<&str> for Failure {
 /// The command.
 #[must_use]
 pub fn main() -> ExitCode {
-    match start(std::env::args_os().skip(1)) {
+    match start(Parser::from_env()) {
         Ok((text, code)) => {
             use std::io::Write;
             // Whoever reads may be gone.
@@ -80,17 +85,23 @@ pub fn main() -> ExitCode {
 }
 
 /// What is printed, and the status.
-fn start(mut arguments: impl Iterator<Item = OsString>) -> Result<(String, u8), Failure> {
-    let first = arguments.next().unwrap_or_default();
+fn start(mut arguments: Parser) -> Result<(String, u8), Failure> {
+    let first = arguments.next()?;
     let own = || {
         std::env::current_exe()
             .map_err(|error| format!("the path of this command cannot be found: {error}"))
     };
-    match first.to_str() {
-        Some("--help" | "-h" | "help") => Ok((HELP.to_owned(), 0)),
-        Some("--version" | "-V") => {
-            Ok((format!("cuda-soft-driver {}\n", env!("CARGO_PKG_VERSION")), 0))
+    let command = match first {
+        None => return Err(format!("there is no command\n\n{HELP}").into()),
+        Some(Long("help") | Short('h')) => return Ok((HELP.to_owned(), 0)),
+        Some(Long("version") | Short('V')) => {
+            return Ok((format!("cuda-soft-driver {}\n", env!("CARGO_PKG_VERSION")), 0));
         }
+        Some(Value(command)) => command,
+        Some(option) => return Err(option.unexpected().into()),
+    };
+    match command.to_str() {
+        Some("help") => Ok((HELP.to_owned(), 0)),
         Some("run") => {
             let ambient = std::env::var(VARIABLE).unwrap_or_default();
             match parse(&ambient, arguments)? {
@@ -102,37 +113,29 @@ fn start(mut arguments: impl Iterator<Item = OsString>) -> Result<(String, u8), 
             let folder = only(arguments, "install DIR")?.ok_or("install into which folder?")?;
             Ok((install(&own()?, Path::new(&folder))?, 0))
         }
-        Some("doctor") => Ok(doctor(&own()?, only(arguments, "doctor [PROGRAM]")?)?),
-        Some("") => Err(format!("there is no command\n\n{HELP}").into()),
-        _ => Err(format!(
-            "`{}` is no command: use run, install, doctor or --help",
-            first.display()
-        )
-        .into()),
+        _ => {
+            let command = command.display();
+            Err(format!("`{command}` is no command: use run, install or --help").into())
+        }
     }
 }
 
 /// The one argument.
-fn only(
-    arguments: impl Iterator<Item = OsString>,
-    usage: &str,
-) -> Result<Option<OsString>, Failure> {
-    let mut arguments = arguments.filter(|argument| argument != "--");
-    let one = arguments.next();
-    let is_option = one.as_ref().is_some_and(|it| it.as_encoded_bytes().starts_with(b"-"));
-    if is_option || arguments.next().is_some() {
-        return Err(format!("usage: cuda-soft-driver {usage}").into());
+fn only(mut arguments: Parser, usage: &str) -> Result<Option<OsString>, Failure> {
+    let one = match arguments.next()? {
+        Some(Value(one)) => Some(one),
+        Some(_) => return Err(format!("usage: cuda-soft-driver {usage}").into()),
+        None => None,
+    };
+    match arguments.next()? {
+        None => Ok(one),
+        Some(_) => Err(format!("usage: cuda-soft-driver {usage}").into()),
     }
-    Ok(one)
 }
 
 /// What `run` is to do; nothing if it asks for help. `ambient` are settings that the options
 /// replace.
-fn parse(
-    ambient: &str,
-    arguments: impl Iterator<Item = OsString>,
-) -> Result<Option<Run>, Failure> {
-    let mut arguments = arguments.peekable();
+fn parse(ambient: &str, mut arguments: Parser) -> Result<Option<Run>, Failure> {
     let mut set: Vec<(String, String)> = vec![("leaks".to_owned(), "report".to_owned())];
     let (mut status, mut leaks_fail) = (66, false);
     // The same name again replaces what was there before, except for those that can be repeated.
@@ -146,25 +149,23 @@ fn parse(
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         add(name, value);
     }
-    while let Some(option) = arguments.next_if(|it| it.as_encoded_bytes().starts_with(b"--")) {
-        let utf8 = |it: OsString| it.into_string().map_err(|it| format!("{it:?} is not UTF-8"));
-        let option = utf8(option)?;
-        let (name, value) = match option.split_once('=') {
-            _ if option == "--" => break,
-            _ if option == "--help" => return Ok(None),
-            Some((name, value)) => (name, value.to_owned()),
-            None => {
-                let value = arguments.next().ok_or_else(|| format!("`{option}` has no value"))?;
-                (&*option, utf8(value)?)
-            }
+    let program: Vec<_> = loop {
+        let name = match arguments.next()? {
+            None => return Err("there is no program: cuda-soft-driver run -- PROGRAM".into()),
+            Some(Value(program)) => break [program].into_iter().chain(arguments.raw_args()?).collect(),
+            Some(Long("help")) => return Ok(None),
+            Some(Long(name)) => name.to_owned(),
+            Some(option) => return Err(option.unexpected().into()),
         };
-        let setting = name.trim_start_matches('-').replace('-', "_");
+        let value = arguments.value().map_err(|_| format!("`--{name}` has no value"))?;
+        let value = value.into_string().map_err(|it| format!("{it:?} is not UTF-8"))?;
+        let setting = name.replace('-', "_");
         match (&*setting, &*value) {
             ("exitcode", _) => {
-                status = value.parse().map_err(|_| format!("`{option}`: use 0 to 255"))?;
+                status = value.parse().map_err(|_| format!("`--{name}`: use 0 to 255"))?;
             }
             (_, value) if value.contains([',', ' ']) => {
-                return Err(format!("`{name} {value}`: it may have no comma and no space").into());
+                return Err(format!("`--{name} {value}`: it may have no comma and no space").into());
             }
             ("leaks", "fail") => {
                 leaks_fail = true;
@@ -177,19 +178,22 @@ fn parse(
             // A child may have another current folder.
             ("order_log" | "leaks_log", value) if !value.is_empty() => {
                 let path = std::path::absolute(value);
-                let path = path.map_err(|error| format!("`{name} {value}`: {error}"))?;
+                let path = path.map_err(|error| format!("`--{name} {value}`: {error}"))?;
                 add(&setting, &path.display().to_string());
             }
             (setting, value) => add(setting, value),
         }
-    }
-    let program: Vec<_> = arguments.collect();
-    if program.is_empty() {
-        return Err("there is no program: cuda-soft-driver run -- PROGRAM".into());
-    }
+    };
     let wanted = Run { settings: set, program, status, leaks_fail };
     let _right = Builder::from_text(&wanted.text())?;
     Ok(Some(wanted))
+}
+
+/// Whether a file is the software driver.
+fn is_software(path: &Path) -> bool {
+    /// A name that only the software driver exports.
+    const MARK: &[u8] = b"\0cuda_soft_driver_control\0";
+    fs::read(path).is_ok_and(|bytes| bytes.windows(MARK.len()).any(|at| at == MARK))
 }
 
 /// Writes the file of this command under the names of the library.
@@ -243,7 +247,7 @@ mod tests {
     use super::*;
 
     fn parsed(ambient: &str, text: &str) -> Result<Option<Run>, Failure> {
-        parse(ambient, text.split_whitespace().map(OsString::from))
+        parse(ambient, Parser::from_args(text.split_whitespace()))
     }
 
     #[test]

@@ -16,7 +16,6 @@ macro_rules! on_linux {
 
 on_linux! {
     mod command;
-    mod doctor;
     mod run;
     // Its exports are the file's.
     use cuda_soft_driver_shared as _;

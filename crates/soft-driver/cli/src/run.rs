@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -15,7 +15,7 @@ use cuda_order_check::stand_in::{before, folder};
 use crate::command::{Failure, VARIABLE};
 
 /// Variables with which a program opens another driver library than that of the loader.
-pub(crate) const OTHERS: [&str; 2] = ["CUDA_EVENTS_DRIVER", "NUMBA_CUDA_DRIVER"];
+const OTHERS: [&str; 2] = ["CUDA_EVENTS_DRIVER", "NUMBA_CUDA_DRIVER"];
 
 /// What `run` is to do.
 #[derive(Debug, PartialEq)]
@@ -46,13 +46,25 @@ impl Run {
 const PREFIX: &str = "cuda-soft-driver-";
 
 /// A folder for what the processes write, removed at the end; locked until then.
-struct Reports(PathBuf, #[expect(dead_code, reason = "it holds the lock")] Option<File>);
+struct Reports {
+    path: PathBuf,
+    folder: File,
+}
 
-/// Locks a folder, unless another process has it.
+/// Opens a folder and locks it, unless another process has it. Others can write where it is, so it
+/// may be something else by now.
 fn lock(folder: &Path) -> Option<File> {
-    let file = File::open(folder).ok()?;
+    let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let file = File::options().read(true).custom_flags(flags).open(folder).ok()?;
     // SAFETY: the file is open.
     (unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0).then_some(file)
+}
+
+/// Whether the path still leads to the folder that is open.
+fn is_at(folder: &File, path: &Path) -> bool {
+    let identity = |of: fs::Metadata| (of.dev(), of.ino());
+    let (open, there) = (folder.metadata().map(identity), fs::symlink_metadata(path).map(identity));
+    matches!((open, there), (Ok(open), Ok(there)) if open == there)
 }
 
 /// Removes the folders of commands that a signal ended before they could.
@@ -85,38 +97,52 @@ impl Reports {
         let base = temporary.filter(is_text).unwrap_or_else(|| PathBuf::from("/tmp"));
         remove_abandoned(&base);
         for number in 0..1000 {
-            let folder = base.join(format!("{PREFIX}{}-{number}", std::process::id()));
-            match DirBuilder::new().mode(0o700).create(&folder) {
-                Ok(()) => {
-                    let locked = lock(&folder);
-                    return Ok(Self(folder, locked));
-                }
+            let path = base.join(format!("{PREFIX}{}-{number}", std::process::id()));
+            match DirBuilder::new().mode(0o700).create(&path) {
+                // Until it is locked, a command in another namespace of processes takes it for
+                // abandoned.
+                Ok(()) => match lock(&path).filter(|folder| is_at(folder, &path)) {
+                    Some(folder) => return Ok(Self { path, folder }),
+                    None => continue,
+                },
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(format!("{}: {error}", folder.display())),
+                Err(error) => return Err(format!("{}: {error}", path.display())),
             }
         }
-        Err(format!("{} has too many folders of this command", base.display()))
+        Err(format!(
+            "{} has too many folders of this command, or cannot lock one",
+            base.display()
+        ))
     }
 
-    /// The texts of a kind, each with its process.
-    fn of(&self, kind: &str) -> Vec<(u32, String)> {
-        let entries = fs::read_dir(&self.0).into_iter().flatten().flatten();
-        let mut texts: Vec<_> = entries
-            .filter_map(|entry| {
-                let name = entry.file_name().into_string().ok()?;
-                let process = name.strip_prefix(kind)?.parse().ok()?;
-                let text = fs::read(entry.path()).ok()?;
-                Some((process, String::from_utf8_lossy(&text).trim_end().to_owned()))
-            })
-            .collect();
+    /// The texts of a kind, each with its process. Each report counts, so one that cannot be read is
+    /// an error.
+    fn of(&self, kind: &str) -> Result<Vec<(u32, String)>, String> {
+        let failed = |path: &Path, error: io::Error| format!("{}: {error}", path.display());
+        if !is_at(&self.folder, &self.path) {
+            return Err(format!("{} was removed", self.path.display()));
+        }
+        let entries = fs::read_dir(&self.path).map_err(|error| failed(&self.path, error))?;
+        let mut texts = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(|error| failed(&self.path, error))?;
+            let name = entry.file_name().into_string().unwrap_or_default();
+            let Some(process) = name.strip_prefix(kind).and_then(|rest| rest.parse().ok()) else {
+                continue;
+            };
+            let text = fs::read(entry.path()).map_err(|error| failed(&entry.path(), error))?;
+            texts.push((process, String::from_utf8_lossy(&text).trim_end().to_owned()));
+        }
         texts.sort();
-        texts
+        Ok(texts)
     }
 }
 
 impl Drop for Reports {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        if is_at(&self.folder, &self.path) {
+            let _ = fs::remove_dir_all(&self.path);
+        }
     }
 }
 
@@ -127,7 +153,7 @@ pub(crate) fn run(wanted: &Run, own: &Path) -> Result<(String, u8), Failure> {
     let mut text = wanted.text();
     let order = wanted.settings.iter().find(|(name, _)| name == "order");
     let checks_order = order.is_some_and(|(_, value)| value != "off");
-    let place = reports.0.display();
+    let place = reports.path.display();
     if checks_order && !wanted.has("order_log") {
         text += &format!(",order_log={place}/order-%p");
     }
@@ -202,7 +228,11 @@ fn handle_signals() {
 
 /// Prints what the processes have found, and returns the status.
 fn conclude(wanted: &Run, reports: &Reports, ended: ExitStatus) -> u8 {
-    let [found, leaks] = ["order-", "leaks-"].map(|kind| reports.of(kind));
+    let read = reports.of("order-").and_then(|found| Ok((found, reports.of("leaks-")?)));
+    let (found, leaks, lost) = match read {
+        Ok((found, leaks)) => (found, leaks, None),
+        Err(error) => (Vec::new(), Vec::new(), Some(error)),
+    };
     let is_error = |line: &&str| {
         line.starts_with("error: ") || line.starts_with("{\"severity\":\"error\"")
     };
@@ -223,9 +253,19 @@ fn conclude(wanted: &Run, reports: &Reports, ended: ExitStatus) -> u8 {
             s(errors)
         );
     }
+    if let Some(error) = &lost {
+        text += &format!("cuda-soft-driver: the reports are lost: {error}\n");
+    }
+    let order = wanted.settings.iter().find(|(name, _)| name == "order");
+    // A static program, or one with raised privileges, loads none.
+    if found.is_empty() && lost.is_none() && order.is_some_and(|(_, value)| value != "off") && !wanted.has("order_log") {
+        text += "cuda-soft-driver: no process has reported: none loaded the driver, or a signal ended \
+                 it\n";
+    }
     let _ = std::io::stderr().write_all(text.as_bytes());
     match ended.code() {
-        Some(0) if errors > 0 || (wanted.leaks_fail && !leaks.is_empty()) => wanted.status,
+        // What is not known may be a finding.
+        Some(0) if lost.is_some() || errors > 0 || (wanted.leaks_fail && !leaks.is_empty()) => wanted.status,
         Some(code) => u8::try_from(code).unwrap_or(1),
         None => ended.signal().and_then(|it| u8::try_from(128 + it).ok()).unwrap_or(255),
     }

@@ -166,6 +166,30 @@ fn findings_and_leaks_come_at_the_end() {
     assert_eq!(left.filter(mine).count(), 0);
 }
 
+/// What is not known may be a finding.
+#[test]
+fn lost_reports_are_no_success() {
+    let folder = Folder::new("lost");
+    // Of the settings the one that names the folder.
+    let place = "$(echo $CUDA_SOFT_DRIVER | sed 's/.*order_log=//; s/\\/order-%p.*//')";
+    for (does, part) in [
+        (format!("rm -r {place}"), " was removed"),
+        (format!("rm -r {place}; mkdir {place}"), " was removed"),
+        (format!("mkdir {place}/order-7"), "/order-7: "),
+        (format!("mkdir {place}/leaks-7"), "/leaks-7: "),
+    ] {
+        for (status, expected) in [("0", Some(66)), ("7", Some(7))] {
+            let script = format!("{does}; exit {status}");
+            let options = ["run", "--order=report", "--leaks=fail", "sh", "-c", &script];
+            let mut command = soft(&folder, &options);
+            let (code, _, errors) = ended(command.env("TMPDIR", &folder.0));
+            assert_eq!(code, expected, "{script}: {errors}");
+            let lost = errors.contains("cuda-soft-driver: the reports are lost: ");
+            assert!(lost && errors.contains(part), "{script}: {errors}");
+        }
+    }
+}
+
 #[test]
 fn the_folders_of_reports_are_absolute_and_go() {
     let folder = Folder::new("reports");
@@ -219,6 +243,10 @@ fn the_end_of_the_program_is_that_of_the_command() {
     let status = |arguments: &[&str]| ended(&mut soft(&folder, arguments));
     assert_eq!(status(&["run", "sh", "-c", "exit 5"]).0, Some(5));
     assert_eq!(status(&["run", "sh", "-c", "kill -9 $$"]).0, Some(128 + 9));
+    // What is not covered is named, as a static program or one for another C library.
+    let (code, _, errors) = status(&["run", "--order=report", "true"]);
+    assert!(code == Some(0) && errors.contains("no process has reported"), "{errors}");
+    assert_eq!(status(&["run", "true"]).2, "");
     assert_eq!(status(&["run", "/nowhere/x"]).0, Some(127));
     assert_eq!(status(&["run", "/"]).0, Some(126));
     for (wrong, part) in [
@@ -226,7 +254,7 @@ fn the_end_of_the_program_is_that_of_the_command() {
         (&["run", "--device=2", "true"], "there is no setting `device`"),
         (&["start"], "`start` is no command"),
         (&["install"], "into which folder"),
-        (&["doctor", "a", "b"], "usage: "),
+        (&["install", "a", "b"], "usage: "),
     ] {
         let (code, _, errors) = status(wrong);
         assert!(code == Some(2) && errors.contains(part), "{wrong:?}: {code:?} {errors}");
@@ -297,105 +325,4 @@ fn installed_it_serves_a_path() {
     fs::write(place.join("libcuda.so"), "another").expect("a file");
     let (code, _, errors) = ended(&mut soft(&folder, &["install", text]));
     assert!(code == Some(2) && errors.contains("is not the software driver"), "{errors}");
-}
-
-#[test]
-fn the_doctor_lists_who_gets_the_library() {
-    let folder = Folder::new("doctor");
-    let place = |name: &str| folder.0.join(name).to_str().expect("text").to_owned();
-    let write = |name: &str, bytes: &[u8]| {
-        fs::write(place(name), bytes).expect("a file");
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        fs::set_permissions(place(name), mode).expect("it is ours");
-        place(name)
-    };
-    let doctor = |program: &str, set: &dyn Fn(&mut Command)| {
-        let mut command = soft(&folder, &["doctor", program]);
-        command.env_remove("CUDA_EVENTS_DRIVER").env_remove("NUMBA_CUDA_DRIVER");
-        set(&mut command);
-        let (code, text, errors) = ended(&mut command);
-        assert_eq!(errors, "", "{program}");
-        (code.expect("it ends"), text)
-    };
-    let gets = |program: &str| {
-        let with = format!("\n{program} gets the software driver with: cuda-soft-driver run -- ");
-        let (code, text) = doctor(program, &|_| {});
-        assert!(code == 0 && text.contains(&with), "{text}");
-        text
-    };
-    gets("sh");
-    assert!(gets(&write("script", b"#!/usr/bin/env -S A=b sh\n")).contains("runs the script"));
-    // Where it is installed, and where another is.
-    let installed = place("installed");
-    assert_eq!(ended(&mut soft(&folder, &["install", &installed])).0, Some(0));
-    let (code, text) = doctor("sh", &|it| {
-        it.env("LD_LIBRARY_PATH", &installed);
-    });
-    assert!(code == 0 && text.ends_with("\nsh gets the software driver\n"), "{text}");
-    let preload = format!("{installed}/libcuda.so.1");
-    let (code, text) = doctor("sh", &|it| {
-        it.env("LD_PRELOAD", &preload);
-    });
-    assert!(code == 0 && text.ends_with("\nsh gets the software driver\n"), "{text}");
-    let (code, text) = doctor("sh", &|it| {
-        it.env("LD_LIBRARY_PATH", &installed).env("CUDA_EVENTS_DRIVER", "/nowhere/x");
-    });
-    let part = "CUDA_EVENTS_DRIVER names /nowhere/x\n";
-    assert!(code == 0 && text.contains(part) && text.contains(" run -- sh"), "{text}");
-    let (_, text) = doctor("sh", &|it| {
-        it.env("LD_LIBRARY_PATH", &installed).env("CUDA_EVENTS_DRIVER", "/nowhere/x");
-        it.env("NUMBA_CUDA_DRIVER", &preload);
-    });
-    assert!(text.contains(" run -- sh"), "{text}");
-    // Who does not get it.
-    let own = fs::read(own_binary()).expect("it is there");
-    let mut other = own.clone();
-    other[18] = 243;
-    let mut still = own.clone();
-    // Its program headers have no loader.
-    let begin = usize::try_from(u64::from_le_bytes(still[32..40].try_into().expect("8 bytes")));
-    let (begin, count) = (begin.expect("in the file"), usize::from(still[56]));
-    for index in 0..count {
-        let at = begin + index * 56;
-        if still[at] == 3 {
-            still[at] = 0x77;
-        }
-    }
-    // Their loader is named at the end of the file, or nowhere.
-    let end = u64::try_from(own.len()).expect("a length");
-    let named = |name: &[u8], at: u64| {
-        let mut bytes = own.clone();
-        let header = (0..count).map(|index| begin + index * 56).find(|at| own[*at] == 3);
-        let header = header.expect("it has a loader");
-        bytes[header + 8..][..8].copy_from_slice(&at.to_le_bytes());
-        let length = u64::try_from(name.len()).expect("a length");
-        bytes[header + 32..][..8].copy_from_slice(&length.to_le_bytes());
-        bytes.extend_from_slice(name);
-        bytes
-    };
-    let loader: &[u8] = match cfg!(target_arch = "x86_64") {
-        true => b"/lib64/ld-linux-x86-64.so.2\0",
-        false => b"/lib/ld-linux-aarch64.so.1\0",
-    };
-    gets(&write("far", &named(loader, end)));
-    let mark = place("started");
-    let script = format!("#!/bin/sh\n: >{mark}\n");
-    let false_loader = write("ld-linux-x86-64.so.2", script.as_bytes()) + "\0";
-    for (program, part) in [
-        (write("false", &named(false_loader.as_bytes(), end)), "is not the system's loader"),
-        (write("damaged", &named(loader, u64::MAX)), "is cut off or damaged"),
-        (write("other", &other), "is for another processor"),
-        (write("static", &still), "is statically linked"),
-        (write("text", b"hello"), "is neither a script nor a program of Linux"),
-        (place("absent"), "is no program"),
-    ] {
-        let (code, text) = doctor(&program, &|_| {});
-        let end = format!("\n{program} does not get the software driver\n");
-        assert!(code == 1 && text.contains(part) && text.ends_with(&end), "{text}");
-    }
-    assert!(!Path::new(&mark).exists(), "the loader of the program was started");
-    let (code, text) = doctor("sh", &|it| {
-        it.env("CUDA_SOFT_DRIVER", "devices=9");
-    });
-    assert!(code == 1 && text.contains("wrong  settings   CUDA_SOFT_DRIVER: "), "{text}");
 }

@@ -84,6 +84,73 @@ def test_the_fixtures(pytester):
     run(pytester, path).assert_outcomes(skipped=3)
 
 
+def test_misuse_fails_the_test_that_makes_it(pytester):
+    path = pytester.makepyfile(
+        """
+        import pytest
+        from cuda.bindings import driver
+        from cuda.core import Device
+
+        def destroy_twice():
+            Device(0).set_current()
+            code, event = driver.cuEventCreate(0)
+            assert code == 0
+            driver.cuEventDestroy(event)
+            driver.cuEventDestroy(event)
+
+        def test_silent():
+            destroy_twice()
+
+        @pytest.fixture
+        def late():
+            yield
+            destroy_twice()
+
+        def test_late(late):
+            pass
+
+        def test_that_fails():
+            destroy_twice()
+            assert False, "in the test"
+
+        def test_looked_at(cuda_soft_driver):
+            destroy_twice()
+            assert "cuEventDestroy_v2" in cuda_soft_driver.take_misuses()
+
+        def test_good():
+            pass
+        """
+    )
+    result = run(pytester, "--cuda-soft-driver", path)
+    result.assert_outcomes(passed=3, failed=2, errors=1)
+    result.stdout.fnmatch_lines(["*misuse: cuEventDestroy_v2*", "*AssertionError: in the test", "*misuse: *"])
+
+
+def test_wrong_settings_are_errors_of_usage(pytester, monkeypatch):
+    pytester.makeconftest("import cuda.core; cuda.core.Device(0)")
+    path = pytester.makepyfile("def test_good(): pass")
+    for variable, settings, message in [
+        ("", "nonsense=1", "*nonsense*"),
+        ("devices=many", "", "*`many` is not a value of devices*"),
+        ("", "version=99.0", "*99.0*"),
+    ]:
+        monkeypatch.setenv("CUDA_SOFT_DRIVER", variable)
+        result = run(pytester, "--cuda-soft-driver", f"--cuda-soft-driver-settings={settings}", path)
+        assert result.ret == 4
+        result.stderr.fnmatch_lines([f"ERROR: *CUDA_SOFT_DRIVER: {message}"])
+    monkeypatch.delenv("CUDA_SOFT_DRIVER")
+    pytester.makeconftest("")
+    result = run(pytester, "--cuda-soft-driver-settings=devices=2", path)
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["ERROR: --cuda-soft-driver-settings needs --cuda-soft-driver"])
+
+
+def test_a_setting_that_aborts_reports(pytester, monkeypatch):
+    path = pytester.makepyfile(TWO_STREAMS)
+    monkeypatch.setenv("CUDA_SOFT_DRIVER", "order=abort")
+    run(pytester, "--cuda-soft-driver", path).assert_outcomes(passed=1, failed=1)
+
+
 def test_children_are_covered(pytester):
     child = pytester.makepyfile(child=TWO_STREAMS)
     path = pytester.makepyfile(

@@ -72,7 +72,7 @@ fn what_is_no_driver_is_said() {
         (&text, &[], "cannot be used as a CUDA driver: no driver can be opened: "),
         (&fake, &[], "cannot be used as a CUDA driver: the driver has no "),
         (&fake, &["--only", "nothing"], "no rule begins with `nothing`"),
-        (&fake, &["--loud"], "`--loud` is no option"),
+        (&fake, &["--loud"], "invalid option '--loud'"),
     ] {
         let (code, text, errors) = report("", library, options);
         assert!(code == Some(2) && errors.contains(part), "{part}:\n{errors}");

@@ -7,7 +7,7 @@ use cuda_order_check::findings::Suppression;
 use cuda_order_check::{HostOrder, Warnings};
 
 use crate::abi::*;
-use crate::api::driver::SoftDriver;
+use crate::api::driver::{self, SoftDriver};
 use crate::engine::channel::MOST_CHANNELS;
 use crate::front::exports::EXPORTS;
 use crate::front::faults::Fault;
@@ -142,7 +142,7 @@ impl Builder {
 
     /// Sets the number of devices: 0 to 8. With none, `cuInit` returns `CUDA_ERROR_NO_DEVICE`.
     pub fn devices(mut self, count: u32) -> Self {
-        self.config.devices = count.min(8) as i32;
+        self.config.devices.count = count.min(8) as i32;
         self.refuse_unless(count <= 8, || format!("{count} devices are not supported: use 0 to 8"))
     }
 
@@ -152,13 +152,13 @@ impl Builder {
     /// default only the shared library uses it. A [`SoftDriver`] ignores it, because on a machine
     /// with GPUs the variable is meant for the GPUs.
     pub fn visible_from_environment(mut self, on: bool) -> Self {
-        self.config.visible_from_environment = Some(on);
+        self.config.devices.visible_from_environment = Some(on);
         self
     }
 
     /// Sets the memory of each device, in bytes. Memory is allocated when it is touched.
     pub fn memory(mut self, bytes: u64) -> Self {
-        self.config.memory = bytes;
+        self.config.devices.memory = bytes;
         self
     }
 
@@ -176,14 +176,14 @@ impl Builder {
 
     /// Sets the clock that timing events read.
     pub fn time(mut self, time: Time) -> Self {
-        self.config.time = time;
+        self.config.work.time = time;
         self
     }
 
     /// Sets the order of independent work.
     pub fn scheduler(mut self, scheduler: Scheduler) -> Self {
-        self.config.scheduler = scheduler;
-        self.config.prints_seed = false;
+        self.config.work.scheduler = scheduler;
+        self.config.work.prints_seed = false;
         self
     }
 
@@ -209,7 +209,7 @@ impl Builder {
 
     /// Sets whether to search for unordered accesses to the same bytes, and the reaction to them.
     pub fn check_order(mut self, check_order: OrderCheck) -> Self {
-        self.config.check_order = check_order;
+        self.config.order.check = check_order;
         self
     }
 
@@ -218,7 +218,7 @@ impl Builder {
     ///
     /// By default there are none; `OrderWarnings::all()` enables all of them.
     pub fn order_warnings(mut self, warnings: Warnings) -> Self {
-        self.config.order_warnings = warnings;
+        self.config.order.warnings = warnings;
         self
     }
 
@@ -227,7 +227,7 @@ impl Builder {
     ///
     /// Each call then costs some microseconds more. Source lines need debug information.
     pub fn order_backtraces(mut self, on: bool) -> Self {
-        self.config.order_backtraces = on;
+        self.config.order.backtraces = on;
         self
     }
 
@@ -246,7 +246,7 @@ impl Builder {
     /// report all other order between threads; otherwise it gets false reports. The checker also
     /// reports the destruction of an event or a stream that another thread uses without an order.
     pub fn order_host(mut self, order: HostOrder) -> Self {
-        self.config.order_host = order;
+        self.config.order.host = order;
         self
     }
 
@@ -255,7 +255,7 @@ impl Builder {
     /// `%p` in the path is replaced by the number of the process. The findings are appended, and at
     /// the end the summary. If the file cannot be opened, the findings go to standard error.
     pub fn order_log(mut self, path: &str) -> Self {
-        self.config.order_log = Some(path.to_owned());
+        self.config.order.log = Some(path.to_owned());
         self
     }
 
@@ -266,7 +266,7 @@ impl Builder {
     /// of the summary has the `severity` `summary`, and the counts `errors`, `warnings` and
     /// `suppressed`.
     pub fn order_json(mut self, on: bool) -> Self {
-        self.config.order_json = on;
+        self.config.order.json = on;
         self
     }
 
@@ -286,7 +286,7 @@ impl Builder {
     }
 
     pub(super) fn suppress(mut self, suppression: Suppression) -> Self {
-        self.config.order_suppress.push(suppression);
+        self.config.order.suppress.push(suppression);
         self
     }
 
@@ -296,24 +296,23 @@ impl Builder {
     /// The status replaces the status of the program, even if the program failed. It has no effect
     /// if the process ends by a signal or by `_exit`, and on Windows.
     pub fn order_exitcode(mut self, status: u8) -> Self {
-        self.config.order_exitcode = status;
+        self.config.order.exitcode = status;
         self
     }
 
     /// Notes a setting that has no effect because the order checker is off.
     pub(crate) fn complete(self) -> Self {
-        let Config { check_order, order_warnings, order_backtraces, order_host, .. } = self.config;
-        let of = &self.config;
+        let order = &self.config.order;
         let idle = [
-            ("order_warnings", order_warnings != Warnings::NONE),
-            ("order_backtraces", order_backtraces),
-            ("order_host", order_host != HostOrder::Submission),
-            ("order_log", of.order_log.is_some()),
-            ("order_format", of.order_json),
-            ("order_suppress", !of.order_suppress.is_empty()),
-            ("order_exitcode", of.order_exitcode != 0),
+            ("order_warnings", order.warnings != Warnings::NONE),
+            ("order_backtraces", order.backtraces),
+            ("order_host", order.host != HostOrder::Submission),
+            ("order_log", order.log.is_some()),
+            ("order_format", order.json),
+            ("order_suppress", !order.suppress.is_empty()),
+            ("order_exitcode", order.exitcode != 0),
         ];
-        let idle = idle.into_iter().find(|(_, set)| *set && check_order == OrderCheck::Off);
+        let idle = idle.into_iter().find(|(_, set)| *set && order.check == OrderCheck::Off);
         self.refuse_unless(idle.is_none(), || {
             let name = idle.map_or("", |(name, _)| name);
             format!("`{name}` has no effect without the order checker: add `order=report`")
@@ -360,13 +359,13 @@ impl Builder {
     /// place: the program would call the older function with the newer arguments. A look-up of the
     /// older version still returns the older function.
     pub fn without(mut self, name: &str) -> Self {
-        self.config.missing.push(name.to_owned());
+        self.config.lookups.missing.push(name.to_owned());
         self.needs_export(name)
     }
 
     /// Makes `cuGetProcAddress` return success with a NULL pointer for a base name.
     pub fn null_lookup(mut self, name: &str) -> Self {
-        self.config.null_lookups.push(name.to_owned());
+        self.config.lookups.null.push(name.to_owned());
         self.needs_base(name)
     }
 
@@ -379,13 +378,13 @@ impl Builder {
     /// Makes `cuGetProcAddress` return the address of another exported function for a base name, as
     /// if the wrong version were requested.
     pub fn lookup_as(mut self, base: &str, exported: &str) -> Self {
-        self.config.wrong_lookups.push((base.to_owned(), exported.to_owned()));
+        self.config.lookups.wrong.push((base.to_owned(), exported.to_owned()));
         self.needs_base(base).needs_export(exported)
     }
 
     /// Makes each call take longer by this time.
     pub fn latency(mut self, latency: Duration) -> Self {
-        self.config.latency = latency;
+        self.config.work.latency = latency;
         self
     }
 
@@ -394,13 +393,13 @@ impl Builder {
     /// Look-ups of entry points are omitted (loading makes more than a hundred), unless
     /// [`log_lookups`](Self::log_lookups) is on or a fault was injected.
     pub fn log(mut self, calls: usize) -> Self {
-        self.config.log = calls;
+        self.config.log.calls = calls;
         self
     }
 
     /// Sets whether the log also contains calls of `cuGetProcAddress`.
     pub fn log_lookups(mut self, on: bool) -> Self {
-        self.config.log_lookups = on;
+        self.config.log.lookups = on;
         self
     }
 
@@ -416,7 +415,7 @@ impl Builder {
     /// Sets whether leaks are printed on standard error when a [`SoftDriver`] is dropped, or when a
     /// process with the shared library ends.
     pub fn report_leaks(mut self, on: bool) -> Self {
-        self.config.report_leaks = on;
+        self.config.log.report_leaks = on;
         self
     }
 
@@ -424,7 +423,7 @@ impl Builder {
     /// standard error. `%p` in the path is replaced by the process id. The report is appended to
     /// the file.
     pub fn leaks_log(mut self, path: &str) -> Self {
-        self.config.leaks_log = Some(path.to_owned());
+        self.config.log.leaks_log = Some(path.to_owned());
         self.report_leaks(true)
     }
 
@@ -439,7 +438,7 @@ impl Builder {
         let built = self.complete();
         match built.wrong {
             Some(what) => panic!("the software driver cannot be set up: {what}"),
-            None => SoftDriver::take(built.config, built.faults),
+            None => driver::take(built.config, built.faults),
         }
     }
 

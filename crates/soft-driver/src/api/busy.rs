@@ -7,7 +7,8 @@ use cuda_events::StreamRef;
 use crate::abi::*;
 use crate::api::driver::SoftDriver;
 use crate::api::shared_library::shared_library;
-use crate::arg::{Arg, StreamArg};
+use crate::api::target::Target;
+use crate::arg::StreamArg;
 use crate::engine::work::Task;
 use crate::graph::NodeKind;
 use crate::machine::call_frame::{CallFrame, EntryPoint, Id};
@@ -17,24 +18,21 @@ use crate::machine::{Machine, State};
 /// As reports name it. It is no export.
 static BUSY: EntryPoint = EntryPoint { id: Id(u16::MAX), name: "busy", per_thread: false };
 
-fn submit(machine: &'static Machine, stream: CUstream, duration: Duration) -> Answer {
-    let call =
-        CallFrame { machine, of: &BUSY, number: machine.count_call(), epoch: machine.epoch() };
-    // SAFETY: a handle value, which is never dereferenced.
-    busy(&call, unsafe { Arg::take(stream) }, duration)
+fn submit(machine: &'static Machine, stream: Target, duration: Duration) -> Answer {
+    busy(&stream.call(&BUSY, machine), stream.argument(), duration)
 }
 
 /// The stream is busy for so long once it comes to this. While it is captured that is a node.
 fn busy(call: &CallFrame, stream: StreamArg, duration: Duration) -> Answer {
     let mut state = call.ready()?;
     let stream = state.stream(call, stream)?;
-    if state.config.time == Time::Real {
-        state.engine.ensure_timer_thread(call.machine)?;
+    if state.config.work.time == Time::Real {
+        state.engine.threads.ensure_timer(call.machine)?;
     }
     let ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
     let State { captures, streams, graphs, .. } = &mut *state;
-    if !captures.add(streams, graphs, call, stream, || NodeKind::Busy(ns))? {
-        state.running(call.machine).submit(stream, Task::Busy(ns));
+    if !captures.add(streams, graphs, call.number, stream, || NodeKind::Busy(ns))? {
+        state.running().submit(stream, Task::Busy(ns));
     }
     Ok(())
 }
@@ -59,7 +57,7 @@ impl SoftDriver {
     /// If a kernel launch in this stream would fail, for example because the context has failed.
     #[track_caller]
     pub fn busy(&self, stream: &StreamRef, duration: Duration) {
-        if let Err(code) = submit(self.machine(), stream.as_raw(), duration) {
+        if let Err(code) = submit(self.machine(), Target::of(stream), duration) {
             panic!("this stream or driver accepts no work: {}", code.0);
         }
     }
@@ -68,6 +66,7 @@ impl SoftDriver {
 /// The exported form.
 #[doc(hidden)]
 pub fn busy_shared_library(stream: CUstream, nanoseconds: u64) -> CUresult {
+    let stream = Target::of_current(stream);
     match submit(shared_library().machine(), stream, Duration::from_nanos(nanoseconds)) {
         Ok(()) => SUCCESS,
         Err(code) => code,

@@ -7,7 +7,7 @@ use core::time::Duration;
 
 use cuda_order_check::Finding;
 
-use crate::api::driver::SoftDriver;
+use crate::api::driver::{self, SoftDriver};
 use crate::api::shared_library::shared_library;
 use crate::errors;
 use crate::front::faults::{Fault, can_fail_contexts};
@@ -33,6 +33,7 @@ const COMMANDS: &[&str] = &[
     "log",
     "misuses",
     "deadlocks",
+    "pending",
     "order",
 ];
 
@@ -58,7 +59,7 @@ impl SoftDriver {
     /// | `calls` | [`calls`](Self::calls) |
     /// | `live`, `leaks` | [`live`](Self::live) as text, the [`leak_report`](Self::leak_report) |
     /// | `log`, `misuses` | [`log`](Self::log) and [`misuses`](Self::misuses), one per line |
-    /// | `deadlocks` | [`deadlocks`](Self::deadlocks) |
+    /// | `deadlocks`, `pending` | [`deadlocks`](Self::deadlocks) and [`pending`](Self::pending), one per line |
     /// | `order` | [`order_findings`](Self::order_findings), and then [`order_warnings`](Self::order_warnings) |
     ///
     /// ```
@@ -102,7 +103,7 @@ impl SoftDriver {
                 let nanoseconds = value
                     .parse()
                     .map_err(|_| format!("`{value}` is not a whole number of nanoseconds"))?;
-                if !self.try_advance(Duration::from_nanos(nanoseconds)) {
+                if !driver::try_advance(self, Duration::from_nanos(nanoseconds)) {
                     return Err(
                         "real time cannot be advanced: set up the driver with time=virtual"
                             .to_owned(),
@@ -117,6 +118,7 @@ impl SoftDriver {
             "log" => return Ok(lines(&self.log())),
             "misuses" => return Ok(lines(&self.misuses())),
             "deadlocks" => return Ok(lines(&self.deadlocks())),
+            "pending" => return Ok(lines(&self.pending())),
             "order" => {
                 let errors = self.order_findings().into_iter().map(Finding::Report);
                 let warnings = self.order_warnings().into_iter().map(Finding::Warning);

@@ -4,22 +4,24 @@ use core::ffi::{CStr, c_void};
 use core::time::Duration;
 use std::time::Instant;
 
-use cuda_events::{Driver, LoadOptions};
+use cuda_events::{Device, Driver, LoadOptions};
 use cuda_order_check::findings::Sink;
 use cuda_order_check::{HostOrder, Report as OrderReport, Warning as OrderWarning};
 
 use crate::abi::*;
-use crate::api::order;
+use crate::api::accesses;
 use crate::api::report::{self, Live};
+use crate::engine::pending;
 use crate::engine::virtual_time::VirtualClock;
+use crate::engine::workers;
 use crate::front::faults::{Fault, can_fail_contexts};
 use crate::front::fork;
 use crate::front::functions;
-use crate::front::hooks::{self, Hooks};
+use crate::front::hooks;
 use crate::front::log::CallRecord;
 use crate::machine::config::{Config, OrderCheck, Scheduler, Time};
 use crate::machine::places::{self, PLACES};
-use crate::machine::{Locked, MACHINES, Machine};
+use crate::machine::{MACHINES, Machine};
 use crate::order::new_feed;
 use crate::processes;
 
@@ -55,7 +57,7 @@ use crate::processes;
 pub struct SoftDriver {
     slot: usize,
     /// False for the shared library's driver, which is never dropped.
-    owned: bool,
+    pub(super) owned: bool,
     /// If time is virtual.
     clock: Option<&'static VirtualClock>,
     /// Whether the order checker needs the values that the host reads.
@@ -64,6 +66,26 @@ pub struct SoftDriver {
 
 /// # The driver
 impl SoftDriver {
+    /// The first GPU of the NVIDIA driver. On a machine without a driver, or without a GPU, it is the
+    /// first device of this one, so that an example runs everywhere.
+    ///
+    /// # Errors
+    ///
+    /// What [`Driver::load`] and [`Device::new`] return while `CUDA_EVENTS_DRIVER` is set: a wrong
+    /// path there is never hidden.
+    ///
+    /// # Panics
+    ///
+    /// As [`driver`](Self::driver).
+    pub fn gpu_or_soft(&self) -> cuda_events::Result<Device> {
+        let names_a_driver =
+            std::env::var_os("CUDA_EVENTS_DRIVER").is_some_and(|path| !path.is_empty());
+        match Driver::load().and_then(|driver| Device::new(driver, 0)) {
+            Err(_) if !names_a_driver => Device::new(self.driver(), 0),
+            device => device,
+        }
+    }
+
     /// This driver as a [`Driver`] of `cuda-events`.
     ///
     /// # Panics
@@ -94,7 +116,7 @@ impl SoftDriver {
             return Ok(driver);
         }
         let (machine, epoch) = (self.machine(), self.machine().epoch());
-        let saw = move |address, value| order::read(machine, epoch, address, value);
+        let saw = move |address, value| accesses::read(machine, epoch, address, value);
         // As the driver's table, it is never freed.
         Ok(driver.with_host_reads(Box::leak(Box::new(saw))))
     }
@@ -132,17 +154,17 @@ impl SoftDriver {
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
     pub fn log(&self) -> Vec<CallRecord> {
-        self.hooks().control().log.records()
+        hooks::of(self.machine()).control().log.records()
     }
 
     /// Removes all calls from the log.
     pub fn clear_log(&self) {
-        self.hooks().control().log.clear();
+        hooks::of(self.machine()).control().log.clear();
     }
 
     /// The counts of live objects.
     pub fn live(&self) -> Live {
-        report::count(&self.state())
+        report::count(&self.machine().lock())
     }
 
     /// The live objects as text: the count of each kind, and the calls that created the first few.
@@ -184,7 +206,7 @@ impl SoftDriver {
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
     pub fn misuses(&self) -> Vec<String> {
-        self.state().misuses.reports()
+        self.machine().lock().misuses.reports()
     }
 
     /// The deadlocks so far, as text. Each text names the waiting streams, their channels, the
@@ -192,7 +214,38 @@ impl SoftDriver {
     ///
     /// [`OnDeadlock`](crate::OnDeadlock) defines a deadlock.
     pub fn deadlocks(&self) -> Vec<String> {
-        self.state().engine.deadlocks().to_vec()
+        self.machine().lock().engine.values.deadlocks().to_vec()
+    }
+
+    /// What each stream with unfinished work waits for now, a text each: an event and the stream
+    /// that records it, a value in memory and the call that submitted the wait, or the work that
+    /// runs. Look here when a program hangs.
+    ///
+    /// ```
+    /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
+    /// use cuda_soft_driver::SoftDriver;
+    ///
+    /// let soft = SoftDriver::new();
+    /// let context = Context::primary(Device::new(soft.driver(), 0)?)?;
+    /// let stream = || Stream::new(&context, StreamOptions::new());
+    /// let (forward, copies) = (stream()?, stream()?);
+    /// let peer = cuda_timelines::HostTimeline::new(&context)?;
+    /// peer.wait_ahead(&forward, 1)?;
+    /// let ready = forward.record_event(EventFlags::empty())?;
+    /// copies.wait_event(&ready)?;
+    ///
+    /// let pending = soft.pending();
+    /// assert!(pending[0].contains(" waits for at least 1 at 0x"));
+    /// assert!(pending[0].contains(": cuStreamWaitValue64_v2, call "));
+    /// assert!(pending[1].contains(" waits for an event that stream 0x"));
+    /// peer.signal()?;
+    /// copies.synchronize()?;
+    /// assert!(soft.pending().is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn pending(&self) -> Vec<String> {
+        let state = self.machine().lock();
+        pending::describe(&state.engine, &state.streams)
     }
 
     /// The findings of the [order checker](crate::OrderCheck) so far. A finding describes two
@@ -201,9 +254,13 @@ impl SoftDriver {
     /// The list has the first thousand findings. It leaves out those that the setting
     /// [`order_suppress`](crate::Builder::order_suppress) covers.
     ///
+    /// Work behind a host function that still runs is judged when the function has ended, as the
+    /// function may order it: so look after the streams were synchronized. Kernels that do not
+    /// declare their accesses are not judged; the summary at the end names them.
+    ///
     /// [`hand_over`](Self::hand_over) has an example.
     pub fn order_findings(&self) -> Vec<OrderReport> {
-        let mut state = self.state();
+        let mut state = self.machine().lock();
         state.feed(|feed, _| feed.observer().findings.errors().to_vec()).unwrap_or_default()
     }
 
@@ -212,7 +269,7 @@ impl SoftDriver {
     ///
     /// The list has the first thousand warnings.
     pub fn order_warnings(&self) -> Vec<OrderWarning> {
-        let mut state = self.state();
+        let mut state = self.machine().lock();
         state.feed(|feed, _| feed.observer().findings.warnings().to_vec()).unwrap_or_default()
     }
 }
@@ -233,7 +290,7 @@ impl SoftDriver {
             Ok(fault) => fault,
             Err(what) => panic!("the fault is not valid: {what}"),
         };
-        let hooks = self.hooks();
+        let hooks = hooks::of(self.machine());
         let mut control = hooks.control();
         control.faults.add(fault);
         hooks.faults_changed(self.machine(), &control);
@@ -243,14 +300,14 @@ impl SoftDriver {
     ///
     /// [`Fault`] has an example.
     pub fn injected(&self) -> u64 {
-        self.hooks().control().faults.struck
+        hooks::of(self.machine()).control().faults.struck
     }
 
     /// Removes all faults, and lets blocked calls go on.
     ///
     /// [`Fault`] has an example.
     pub fn clear_faults(&self) {
-        let hooks = self.hooks();
+        let hooks = hooks::of(self.machine());
         let mut control = hooks.control();
         control.faults.clear();
         hooks.faults_changed(self.machine(), &control);
@@ -262,14 +319,14 @@ impl SoftDriver {
     ///
     /// [`Fault`] has an example.
     pub fn blocked(&self) -> usize {
-        self.hooks().control().faults.blocked
+        hooks::of(self.machine()).control().faults.blocked
     }
 
     /// Lets the calls that [`Fault::block`] blocks go on, and returns their number.
     ///
     /// [`Fault`] has an example.
     pub fn release(&self) -> usize {
-        self.hooks().release()
+        hooks::of(self.machine()).release()
     }
 
     /// Makes all contexts fail, as after a kernel that trapped.
@@ -285,9 +342,9 @@ impl SoftDriver {
         assert!(can_fail_contexts(code), "a context cannot fail with the code {}", code.0);
         let machine = self.machine();
         let mut state = machine.lock();
-        let contexts: Vec<u32> = state.contexts.iter().map(|(index, _)| index).collect();
+        let contexts = state.contexts.indices(|_| true);
         for context in contexts {
-            state.running(machine).fail(context, code);
+            state.running().fail(context, code);
         }
     }
 
@@ -344,7 +401,7 @@ impl SoftDriver {
     /// advances it would test nothing.
     #[track_caller]
     pub fn advance(&self, by: Duration) {
-        let moved = self.try_advance(by);
+        let moved = try_advance(self, by);
         assert!(moved, "real time cannot be advanced: build the driver with Time::Virtual");
     }
 
@@ -373,92 +430,79 @@ impl SoftDriver {
         self.machine().hold_host_functions(hold);
     }
 
-    pub(crate) fn take(config: Config, faults: Vec<Fault>) -> Self {
-        let slot = places::take();
-        let is_virtual = config.time == Time::Virtual;
-        let reports_reads =
-            config.check_order != OrderCheck::Off && config.order_host == HostOrder::Reported;
-        let mut driver = Self { slot, owned: true, clock: None, reports_reads };
-        driver.start(config, faults);
-        if is_virtual {
-            let machine = driver.machine();
-            // A driver is never freed, and neither is what it names.
-            driver.clock = Some(Box::leak(Box::new(VirtualClock::new(machine, machine.epoch()))));
-        }
-        driver
-    }
-
-    /// Makes this driver one that is never dropped.
-    pub(crate) fn keep(mut self) -> Self {
-        self.owned = false;
-        self
-    }
-
-    fn start(&self, config: Config, faults: Vec<Fault>) {
-        fork::watch();
-        let machine = self.machine();
-        self.hooks().start(machine, &config, faults);
-        let mut state = machine.lock();
-        machine.reset(&mut state);
-        machine.restart_calls();
-        state.engine.start(&config);
-        state.misuses.start(config.on_misuse);
-        if config.prints_seed {
-            config.scheduler.print();
-        }
-        if let Scheduler::Seeded(_) = config.scheduler {
-            // Without the thread it works all the same, as long as the program makes calls.
-            let _ = state.engine.ensure_ticker_thread(machine);
-        }
-        state.feed = new_feed(&config);
-        state.config = config;
-        state.taken = true;
-    }
-
-    /// What is printed at the end: leaks, and the summary of the order checker.
-    pub(crate) fn print_the_end(&self) {
-        if self.machine().switches.forked() {
-            return;
-        }
-        self.state().feed(|feed, _| feed.observer_mut().findings.summary(&[]));
-        if self.state().config.report_leaks && !self.live().is_empty() {
-            let text = format!("still alive: {}", self.leak_report());
-            let log = self.state().config.leaks_log.clone();
-            let written = log.map(|path| Sink::file(&path).map(|mut file| file.write(&text)));
-            if !matches!(written, Some(Ok(()))) {
-                crate::say!("{text}");
-            }
-        }
-    }
-
     pub(crate) fn machine(&self) -> &'static Machine {
         &MACHINES[self.slot]
-    }
-
-    fn hooks(&self) -> &'static Hooks {
-        hooks::of(self.machine())
-    }
-
-    fn state(&self) -> Locked {
-        self.machine().lock()
     }
 
     /// The number of calls that now wait for work in order to end a context or memory.
     #[doc(hidden)]
     pub fn waiting_for_work(&self) -> usize {
-        self.state().engine.waiting_for_idle()
+        self.machine().lock().engine.waiters.for_idle
     }
+}
 
-    pub(crate) fn try_advance(&self, by: Duration) -> bool {
-        let mut state = self.state();
-        let is_virtual = state.engine.is_virtual();
-        if is_virtual {
-            let by = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
-            let until = state.engine.now().saturating_add(by);
-            state.running(self.machine()).pass_time_to(until);
-        }
-        is_virtual
+pub(super) fn take(config: Config, faults: Vec<Fault>) -> SoftDriver {
+    let slot = places::take();
+    let is_virtual = config.work.time == Time::Virtual;
+    let reports_reads =
+        config.order.check != OrderCheck::Off && config.order.host == HostOrder::Reported;
+    let mut driver = SoftDriver { slot, owned: true, clock: None, reports_reads };
+    start(&driver, config, faults);
+    if is_virtual {
+        let machine = driver.machine();
+        // A driver is never freed, and neither is what it names.
+        driver.clock = Some(Box::leak(Box::new(VirtualClock::new(machine, machine.epoch()))));
     }
+    driver
+}
+
+fn start(driver: &SoftDriver, config: Config, faults: Vec<Fault>) {
+    fork::watch();
+    let machine = driver.machine();
+    hooks::of(driver.machine()).start(machine, &config, faults);
+    let mut state = machine.lock();
+    machine.reset(&mut state);
+    machine.restart_calls();
+    state.engine.start(&config, Box::new(|wait| workers::listen(machine, wait)));
+    state.misuses.start(config.on_misuse);
+    if config.work.prints_seed {
+        config.work.scheduler.print();
+    }
+    if let Scheduler::Seeded(_) = config.work.scheduler {
+        // Without the thread it works all the same, as long as the program makes calls.
+        let _ = state.engine.threads.ensure_ticker(machine);
+    }
+    state.feed = new_feed(&config);
+    state.config = config;
+    state.life.taken = true;
+}
+
+/// What is printed at the end: leaks, and the summary of the order checker.
+pub(super) fn print_the_end(driver: &SoftDriver) {
+    if driver.machine().switches.forked() {
+        return;
+    }
+    driver.machine().lock().feed(|feed, _| feed.observer_mut().summary());
+    if driver.machine().lock().config.log.report_leaks && !driver.live().is_empty() {
+        let text = format!("still alive: {}", driver.leak_report());
+        let log = driver.machine().lock().config.log.leaks_log.clone();
+        let written = log.map(|path| Sink::file(&path).map(|mut file| file.write(&text)));
+        if !matches!(written, Some(Ok(()))) {
+            crate::say!("{text}");
+        }
+    }
+}
+
+/// Moves virtual time; whether time is virtual.
+pub(super) fn try_advance(driver: &SoftDriver, by: Duration) -> bool {
+    let mut state = driver.machine().lock();
+    let is_virtual = state.engine.clock.is_virtual();
+    if is_virtual {
+        let by = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
+        let until = state.engine.clock.now().saturating_add(by);
+        state.running().pass_time_to(until);
+    }
+    is_virtual
 }
 
 /// How long a drop waits for a function of the program that still runs.
@@ -471,21 +515,17 @@ impl Drop for SoftDriver {
             return;
         }
         let machine = self.machine();
-        self.print_the_end();
+        print_the_end(self);
         let mut state = machine.lock();
         if let Some(clock) = self.clock {
-            clock.end(state.engine.now());
+            clock.end(state.engine.clock.now());
         }
-        state.stopping = true;
+        state.life.stopping = true;
         let threads = state.engine.abandon();
-        for condition in
-            [&machine.done, &machine.host, &machine.pool, &machine.ticker, &machine.timer]
-        {
-            condition.notify_all();
-        }
+        machine.wake.all();
         drop(state);
         // Before anything is waited for: a host function may be in a call that is blocked.
-        self.hooks().release();
+        hooks::of(self.machine()).release();
         state = machine.lock();
         let until = Instant::now() + PATIENCE;
         while state.engine.has_threads_inside() && Instant::now() < until {
@@ -493,13 +533,13 @@ impl Drop for SoftDriver {
             std::thread::sleep(Duration::from_millis(1));
             state = machine.lock();
         }
-        let stuck = state.engine.does_a_job();
+        let stuck = state.engine.jobs.are_under_way();
         // Under the machine's lock, so that a release counts either as one of the living driver or
         // as a late one.
         PLACES.dropped(self.slot, state.held());
         machine.reset(&mut state);
         drop(state);
-        self.hooks().end(machine);
+        hooks::of(self.machine()).end(machine);
         processes::tidy_up();
         places::count_here(-1);
         if stuck {
@@ -529,10 +569,10 @@ mod tests {
     #[test]
     fn what_is_destroyed_in_a_failed_context() {
         let config = Config { on_misuse: OnMisuse::Error, ..Config::DEFAULT };
-        let soft = SoftDriver::take(config, Vec::new());
+        let soft = take(config, Vec::new());
         let symbols = *soft.driver().symbols();
         let kept = || {
-            let state = soft.state();
+            let state = soft.machine().lock();
             (state.events.len(), state.streams.len())
         };
         let (mut context, mut stream, mut event) = (null_mut(), null_mut(), null_mut());

@@ -9,9 +9,7 @@ use std::sync::Arc;
 use crate::abi::*;
 use crate::api::driver::SoftDriver;
 use crate::api::shared_library::shared_library;
-use crate::courtesy::kernels::{
-    Accesses, Declare, Kernel as Registered, Launch, MAX_PARAMETERS, can_have,
-};
+use crate::kernel::{Accesses, Declare, Kernel as Registered, Launch, MAX_PARAMETERS, can_have};
 use crate::machine::DropUnlocked;
 
 /// # Kernels
@@ -97,7 +95,8 @@ impl Kernel<'_> {
     /// Declares what a launch reads and writes, for the [order checker](crate::OrderCheck).
     ///
     /// The driver runs the closure in each call that launches or captures the kernel, in the thread
-    /// of the call. Without the closure the checker sees no access of the kernel.
+    /// of the call. Without the closure the checker sees no access of the kernel, and its summary names the
+    /// kernel.
     pub fn accesses<F>(self, declare: F) -> Self
     where
         F: Fn(&Launch, &mut Accesses) + Send + Sync + 'static,

@@ -5,12 +5,14 @@ pub(crate) mod builder;
 pub(crate) mod driver;
 
 pub(crate) mod busy;
-#[cfg(feature = "courtesy")]
 pub(crate) mod kernel;
 pub(crate) mod order;
 
+mod accesses;
 pub(crate) mod control;
+pub mod examples;
 pub(crate) mod external;
 pub(crate) mod report;
 pub(crate) mod settings;
 pub(crate) mod shared_library;
+mod target;

@@ -4,152 +4,12 @@ use core::ffi::{CStr, c_char};
 use core::panic::Location;
 
 use cuda_events::StreamRef;
-use cuda_order_check::{Access, Cell, TokenId};
 
 use crate::abi::*;
+use crate::api::accesses::{access, hand, name_stream, saw};
 use crate::api::driver::SoftDriver;
 use crate::api::shared_library::shared_library;
-use crate::arg::{Arg, StreamArg};
-use crate::graph::NodeKind;
-use crate::machine::call_frame::{CallFrame, EntryPoint, Id};
-use crate::machine::{Machine, State};
-use crate::order::Feed;
-
-macro_rules! reports {
-    ($($name:ident = $text:literal;)*) => {$(
-        /// The name in reports. It is not an exported function.
-        static $name: EntryPoint =
-            EntryPoint { id: Id(u16::MAX), name: $text, per_thread: false };
-    )*};
-}
-
-reports! {
-    READS = "reads";
-    WRITES = "writes";
-    HOST_READS = "host_reads";
-    HOST_WRITES = "host_writes";
-    HAND_OVER = "hand_over";
-    TAKE_OVER = "take_over";
-    HOST_SAW = "host_saw";
-    NAME_STREAM = "name_stream";
-}
-
-fn call(of: &'static EntryPoint, machine: &'static Machine) -> CallFrame {
-    CallFrame { machine, of, number: machine.count_call(), epoch: machine.epoch() }
-}
-
-/// Makes a report, if the order is checked.
-fn report(
-    call: &CallFrame,
-    location: Option<&'static Location<'static>>,
-    make: impl FnOnce(&mut State) -> Answer,
-) -> Answer {
-    let mut state = call.ready()?;
-    let location = location.map(Into::into);
-    let begun = state.feed(|feed, _| feed.begin(call.name(), call.number, location));
-    if begun.is_some() { make(&mut state) } else { Ok(()) }
-}
-
-/// Bytes are accessed in stream order, or by the host itself. An access of a stream that is
-/// captured is a node of the graph, which looks like an empty one.
-fn access_of(
-    call: &CallFrame,
-    location: Option<&'static Location<'static>>,
-    stream: Option<StreamArg>,
-    access: Access,
-) -> Answer {
-    report(call, location, |state| {
-        let Some(stream) = stream else {
-            state.feed(|feed, _| feed.host(&[access]));
-            return Ok(());
-        };
-        let stream = state.stream(call, stream)?;
-        let State { captures, streams, graphs, .. } = &mut *state;
-        let node = || NodeKind::Declared(vec![access.clone()]);
-        if !captures.add(streams, graphs, call, stream, node)? {
-            state.feed(|feed, of| feed.work(of.stream(stream), &[access]));
-        }
-        Ok(())
-    })
-}
-
-fn access(
-    machine: &'static Machine,
-    stream: Option<CUstream>,
-    (address, bytes): (u64, usize),
-    write: bool,
-    location: Option<&'static Location<'static>>,
-) -> Answer {
-    let of = match (stream.is_some(), write) {
-        (true, false) => &READS,
-        (true, true) => &WRITES,
-        (false, false) => &HOST_READS,
-        (false, true) => &HOST_WRITES,
-    };
-    let access = if write { Access::write } else { Access::read }(address, bytes as u64);
-    // SAFETY: a handle value, which is never dereferenced.
-    let stream: Option<StreamArg> = stream.map(|stream| unsafe { Arg::take(stream) });
-    access_of(&call(of, machine), location, stream, access)
-}
-
-/// A report about the host alone.
-fn host(
-    machine: &'static Machine,
-    of: &'static EntryPoint,
-    location: Option<&'static Location<'static>>,
-    give: impl FnOnce(&mut Feed),
-) -> Answer {
-    report(&call(of, machine), location, |state| {
-        state.feed(|feed, _| give(feed));
-        Ok(())
-    })
-}
-
-fn hand(
-    machine: &'static Machine,
-    token: u64,
-    over: bool,
-    location: Option<&'static Location<'static>>,
-) -> Answer {
-    let token = TokenId(token);
-    match over {
-        true => host(machine, &HAND_OVER, location, |feed| feed.hand_over(token)),
-        false => host(machine, &TAKE_OVER, location, |feed| feed.take_over(token)),
-    }
-}
-
-fn saw(
-    machine: &'static Machine,
-    (address, bytes): (u64, usize),
-    value: u64,
-    location: Option<&'static Location<'static>>,
-) -> Answer {
-    let bytes = match bytes {
-        4 | 8 => bytes as u8,
-        _ => return Err(INVALID_VALUE),
-    };
-    let cell = Cell { address, bytes };
-    host(machine, &HOST_SAW, location, |feed| feed.saw_value(cell, value))
-}
-
-/// A crate on top of `cuda-events` has read a word that streams write, on this thread.
-pub(super) fn read(machine: &'static Machine, epoch: u64, address: usize, value: u64) {
-    // The driver may have ended, and another one have taken its place.
-    if machine.epoch() == epoch {
-        let _ = saw(machine, (address as u64, 8), value, None);
-    }
-}
-
-fn name_stream(machine: &'static Machine, stream: CUstream, name: &str) -> Answer {
-    // SAFETY: a handle value, which is never dereferenced.
-    let stream: StreamArg = unsafe { Arg::take(stream) };
-    let call = call(&NAME_STREAM, machine);
-    report(&call, None, |state| {
-        let stream = state.stream(&call, stream)?;
-        state.feed(|feed, of| feed.stream_name(of.stream(stream), name));
-        Ok(())
-    })
-}
+use crate::api::target::Target;
 
 /// # Accesses
 ///
@@ -168,7 +28,7 @@ impl SoftDriver {
     /// The use of a destroyed stream is a misuse: see [`OnMisuse`](crate::OnMisuse).
     #[track_caller]
     pub fn reads(&self, stream: &StreamRef, address: CUdeviceptr, bytes: usize) {
-        self.access(Some(stream.as_raw()), (address, bytes), false);
+        report(self, Some(Target::of(stream)), (address, bytes), false);
     }
 
     /// Like [`reads`](Self::reads), for a write.
@@ -178,7 +38,7 @@ impl SoftDriver {
     /// In the cases of [`reads`](Self::reads).
     #[track_caller]
     pub fn writes(&self, stream: &StreamRef, address: CUdeviceptr, bytes: usize) {
-        self.access(Some(stream.as_raw()), (address, bytes), true);
+        report(self, Some(Target::of(stream)), (address, bytes), true);
     }
 
     /// Reports that the host reads memory now. `memory` and `bytes` are its start and its size. The
@@ -187,7 +47,7 @@ impl SoftDriver {
     /// [`hand_over`](Self::hand_over) has an example.
     #[track_caller]
     pub fn host_reads<T>(&self, memory: *const T, bytes: usize) {
-        self.access(None, (memory.addr() as u64, bytes), false);
+        report(self, None, (memory.addr() as u64, bytes), false);
     }
 
     /// Like [`host_reads`](Self::host_reads), for a write.
@@ -195,7 +55,7 @@ impl SoftDriver {
     /// [`hand_over`](Self::hand_over) has an example.
     #[track_caller]
     pub fn host_writes<T>(&self, memory: *const T, bytes: usize) {
-        self.access(None, (memory.addr() as u64, bytes), true);
+        report(self, None, (memory.addr() as u64, bytes), true);
     }
 
     /// Reports that the calling thread or host function is about to unlock a lock, to send a
@@ -282,13 +142,13 @@ impl SoftDriver {
     /// In the cases of [`reads`](Self::reads).
     #[track_caller]
     pub fn name_stream(&self, stream: &StreamRef, name: &str) {
-        good(name_stream(self.machine(), stream.as_raw(), name));
+        good(name_stream(self.machine(), Target::of(stream), name));
     }
+}
 
-    #[track_caller]
-    fn access(&self, stream: Option<CUstream>, range: (u64, usize), write: bool) {
-        good(access(self.machine(), stream, range, write, Some(Location::caller())));
-    }
+#[track_caller]
+fn report(soft: &SoftDriver, stream: Option<Target>, range: (u64, usize), write: bool) {
+    good(access(soft.machine(), stream, range, write, Some(Location::caller())));
 }
 
 #[track_caller]
@@ -310,6 +170,7 @@ pub fn tell_shared_library(
     bytes: usize,
     write: bool,
 ) -> CUresult {
+    let stream = stream.map(Target::of_current);
     code(access(shared_library().machine(), stream, (address, bytes), write, None))
 }
 
@@ -331,7 +192,7 @@ pub unsafe fn name_stream_shared_library(stream: CUstream, name: *const c_char) 
     }
     // SAFETY: a C string, as the caller promises.
     let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
-    code(name_stream(shared_library().machine(), stream, &name))
+    code(name_stream(shared_library().machine(), Target::of_current(stream), &name))
 }
 
 /// The exported form of `host_saw`.
@@ -376,7 +237,8 @@ mod tests {
             let wait = symbols.cuStreamWaitValue32_v2.expect("it is there");
             let machine = soft.machine();
             let work = |stream, at: u64, write| {
-                access(machine, Some(stream), (address + 64 * at, 64), write, None).expect("given");
+                let (stream, range) = (Target::of_current(stream), (address + 64 * at, 64));
+                access(machine, Some(stream), range, write, None).expect("given");
             };
             for round in 0..ROUNDS {
                 for (one, other) in [(streams[0], streams[1]), (streams[1], streams[0])] {

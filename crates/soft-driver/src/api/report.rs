@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::context;
+use crate::external_semaphore;
 use crate::front::hooks;
 use crate::machine::{Machine, State};
 
@@ -39,7 +41,8 @@ pub struct Live {
     ///
     /// Objects that the program tried to destroy are not counted, if a [fault](crate::Fault)
     /// prevented that call or the context had failed. Objects that `cuDevicePrimaryCtxReset`
-    /// destroys are not counted either, because that is its purpose.
+    /// destroys are not counted either, because that is its purpose. Memory that was exported to
+    /// other processes, or opened from one, may end with its context, and is not counted.
     pub lost: usize,
 }
 
@@ -85,18 +88,24 @@ const NAMED: usize = 8;
 /// Counts what is alive.
 pub(crate) fn count(state: &State) -> Live {
     Live {
-        retains: state.live_retains(),
-        contexts: state.contexts.live(|index, _| state.is_live_created_context(index)).len(),
+        retains: context::live_retains(state),
+        contexts: state
+            .contexts
+            .live(|index, _| context::is_live_created_context(state, index))
+            .len(),
         streams: state.streams.live(|index, _| state.is_live_stream(index)).len(),
         events: state.events.live(|index, _| state.is_live_event(index)).len(),
-        ipc_slots: state.live_ipc_slots(),
+        ipc_slots: context::live_ipc_slots(state),
         captures: state.captures.len(),
         graphs: state.graphs.live().len(),
-        graph_execs: state.graphs.live_execs().len(),
-        user_objects: state.engine.live_objects(),
-        external_semaphores: state.semaphores.live(|index, _| state.is_live_semaphore(index)).len(),
+        graph_execs: state.graphs.execs.len(),
+        user_objects: state.engine.objects.len(),
+        external_semaphores: state
+            .semaphores
+            .live(|index, _| external_semaphore::is_live_semaphore(state, index))
+            .len(),
         allocations: state.memory.len(),
-        lost: state.losses.count(),
+        lost: state.misuses.losses.count(),
     }
 }
 
@@ -120,19 +129,25 @@ pub(crate) fn look(machine: &'static Machine) -> (Live, String) {
             text.push_str(&format!("\n  and {} more of that kind", handles.len() - NAMED));
         }
     };
-    name("context", state.contexts.live(|index, _| state.is_live_created_context(index)));
+    name(
+        "context",
+        state.contexts.live(|index, _| context::is_live_created_context(&state, index)),
+    );
     name("stream", state.streams.live(|index, _| state.is_live_stream(index)));
     name("event", state.events.live(|index, _| state.is_live_event(index)));
     name("graph", state.graphs.live());
-    name("executable graph", state.graphs.live_execs());
-    name("external semaphore", state.semaphores.live(|index, _| state.is_live_semaphore(index)));
+    name("executable graph", state.graphs.execs.live(|_, _| true));
+    name(
+        "external semaphore",
+        state.semaphores.live(|index, _| external_semaphore::is_live_semaphore(&state, index)),
+    );
     for (kind, what) in [
         ("stream", "lost stream"),
         ("event", "lost event"),
         ("external semaphore", "lost external semaphore"),
         ("piece of memory", "lost piece of memory"),
     ] {
-        name(what, state.losses.of_kind(kind));
+        name(what, state.misuses.losses.of_kind(kind));
     }
     (live, text)
 }

@@ -59,7 +59,7 @@ impl Builder {
             "seed" if value == "random" => {
                 // The text may be parsed without a driver being made of it.
                 let mut builder = self.scheduler(Scheduler::from_time());
-                builder.config.prints_seed = true;
+                builder.config.work.prints_seed = true;
                 builder
             }
             "seed" => self.scheduler(Scheduler::Seeded(number()?)),
@@ -183,20 +183,23 @@ mod tests {
                     fault=cuEvent*:nth=2:code=9";
         let builder = Builder::from_text(text).unwrap();
         let config = builder.config;
-        assert_eq!((config.version, config.devices, config.memory), (12040, 2, 3 << 20));
         assert_eq!(
-            (config.on_misuse, config.rules, config.time),
+            (config.version, config.devices.count, config.devices.memory),
+            (12040, 2, 3 << 20)
+        );
+        assert_eq!(
+            (config.on_misuse, config.rules, config.work.time),
             (OnMisuse::Error, Rules::Strict, Time::Virtual)
         );
-        assert_eq!(config.scheduler, Scheduler::Seeded(7));
+        assert_eq!(config.work.scheduler, Scheduler::Seeded(7));
         assert_eq!(
-            (config.latency, config.ipc, config.ipc_slots),
+            (config.work.latency, config.ipc, config.ipc_slots),
             (Duration::from_micros(5), false, 3)
         );
         assert_eq!((config.connections, config.on_deadlock), (Some(32), OnDeadlock::Hang));
-        assert_eq!((config.log, config.report_leaks, config.init_result), (9, true, 34));
+        assert_eq!((config.log.calls, config.log.report_leaks, config.init_result), (9, true, 34));
         assert_eq!(
-            (config.missing.len(), config.null_lookups.len(), builder.faults.len()),
+            (config.lookups.missing.len(), config.lookups.null.len(), builder.faults.len()),
             (1, 1, 1)
         );
         assert_eq!(Builder::from_text("").unwrap().config.version, 13000);

@@ -1,9 +1,10 @@
 //! The one driver of the C library, from the first call to the end of the process.
 
+use std::ffi::OsString;
 use std::sync::OnceLock;
 
 use crate::api::builder::Builder;
-use crate::api::driver::SoftDriver;
+use crate::api::driver::{self, SoftDriver};
 use crate::front::exports::EXPORTS;
 use crate::front::functions::exported_as;
 use crate::order::findings::exit;
@@ -22,10 +23,25 @@ pub fn start_shared_library(addresses: fn() -> Vec<usize>) {
     }
 }
 
+/// The settings of the environment. A program with the rights of another user has none: who starts
+/// it must not choose what it writes.
+fn settings() -> OsString {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    // SAFETY: it has no preconditions.
+    let privileged = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    let privileged = false;
+    if privileged {
+        OsString::new()
+    } else {
+        std::env::var_os("CUDA_SOFT_DRIVER").unwrap_or_default()
+    }
+}
+
 /// The shared library's machine.
 pub(crate) fn shared_library() -> &'static SoftDriver {
     SHARED.get_or_init(|| {
-        let text = std::env::var_os("CUDA_SOFT_DRIVER").unwrap_or_default();
+        let text = settings();
         let text = text
             .to_str()
             .ok_or_else(|| "it is not UTF-8: use name=value, separated by commas".to_owned());
@@ -38,11 +54,14 @@ pub(crate) fn shared_library() -> &'static SoftDriver {
                 std::process::abort();
             }
         };
-        config.visible_from_environment.get_or_insert(true);
+        config.devices.visible_from_environment.get_or_insert(true);
         // Where the library has a handler for the end of the process.
         #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
         exit::leave_to_library();
-        SoftDriver::take(config, faults).keep()
+        let mut driver = driver::take(config, faults);
+        // It is never dropped.
+        driver.owned = false;
+        driver
     })
 }
 
@@ -52,8 +71,8 @@ pub(crate) fn shared_library() -> &'static SoftDriver {
 pub fn alias_shared_library(address: usize) -> bool {
     let Some(driver) = SHARED.get() else { return false };
     let state = driver.machine().lock();
-    let of = state.memory.starting_at(address as u64);
-    of.is_some_and(|of| of.kind.is_host() && of.region.make_alias())
+    let allocation = state.memory.addresses.starting_at(address as u64);
+    allocation.is_some_and(|allocation| allocation.kind.is_host() && allocation.region.make_alias())
 }
 
 /// Ends the shared library's driver at the end of the process: every later call returns that the
@@ -61,7 +80,7 @@ pub fn alias_shared_library(address: usize) -> bool {
 #[doc(hidden)]
 pub fn end_shared_library() {
     if let Some(driver) = SHARED.get() {
-        driver.print_the_end();
+        driver::print_the_end(driver);
         driver.shut_down();
         processes::tidy_up();
         exit::leave();
@@ -72,7 +91,7 @@ pub fn end_shared_library() {
 /// those removed by its settings.
 #[doc(hidden)]
 pub fn shared_library_lacks() -> Vec<&'static str> {
-    let text = std::env::var("CUDA_SOFT_DRIVER").unwrap_or_default();
+    let text = settings().into_string().unwrap_or_default();
     let (config, _) = Builder::from_text(&text).unwrap_or_default().into_parts();
     let lacked = EXPORTS
         .iter()

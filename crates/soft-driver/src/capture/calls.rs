@@ -143,8 +143,8 @@ pub(crate) fn stream_end_capture(
         return Ok(());
     };
     captures.abandon(key, graphs, engine, feed.as_deref_mut());
-    state.feed(|feed, of| {
-        unjoined.iter().for_each(|stream| feed.capture_left(What::Stream(of.stream(*stream))));
+    state.feed(|feed, ids| {
+        unjoined.iter().for_each(|stream| feed.capture_left(What::Stream(ids.stream(*stream))));
     });
     Err(code)
 }
@@ -221,7 +221,7 @@ pub(crate) fn thread_exchange_stream_capture_mode(
     }
     // Measured: numbers that are no mode are taken too.
     let new = mode.get()?.0;
-    let old = thread::with(call.machine.slot, state.epoch, |on| {
+    let old = thread::with(call.machine.slot, state.life.epoch, |on| {
         core::mem::replace(&mut on.capture_mode, new)
     });
     mode.put(CUstreamCaptureMode(old))
@@ -295,4 +295,9 @@ pub(crate) fn stream_get_capture_info_v3(
         count.put_if(info.dependencies.1);
     }
     Ok(())
+}
+
+/// The form of CUDA 10.0, whose captures are global.
+pub(crate) fn stream_begin_capture_v1(call: &CallFrame, stream: StreamArg) -> Answer {
+    stream_begin_capture(call, stream, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL)
 }

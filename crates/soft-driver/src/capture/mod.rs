@@ -2,27 +2,18 @@
 //! of events in them, and what each kind of call does to a capture; [`calls`] has the entry points.
 
 pub(crate) mod calls;
+pub(crate) mod mark;
 
 use std::collections::BTreeMap;
 
 use crate::abi::*;
+use crate::capture::mark::{CaptureKey, Mark};
 use crate::engine::Engine;
 use crate::engine::stream::Stream;
 use crate::graph::{Graphs, NodeKind};
-use crate::machine::call_frame::CallFrame;
 use crate::machine::handles::Table;
 use crate::machine::thread;
 use crate::order::Feed;
-
-/// The id of a capture, which nothing else of the machine has.
-type CaptureKey = u64;
-
-/// Where in a capture an event was recorded.
-#[derive(Clone, Debug)]
-pub(crate) struct Mark {
-    capture: CaptureKey,
-    nodes: Vec<u32>,
-}
 
 /// A capture under way.
 struct Capture {
@@ -42,6 +33,9 @@ struct Capture {
 
 /// The captures under way.
 pub(crate) struct Captures {
+    /// Whose threads have a capture mode: the machine's slot, and its epoch.
+    slot: usize,
+    epoch: u64,
     active: BTreeMap<CaptureKey, Capture>,
     last: CaptureKey,
     /// By stream, the node handles that a query of its capture last pointed to.
@@ -74,8 +68,8 @@ const GLOBAL: u32 = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL.0;
 const RELAXED: u32 = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED.0;
 
 impl Captures {
-    pub(crate) const fn new() -> Self {
-        Self { active: BTreeMap::new(), last: 0, views: BTreeMap::new() }
+    pub(crate) const fn new(slot: usize, epoch: u64) -> Self {
+        Self { slot, epoch, active: BTreeMap::new(), last: 0, views: BTreeMap::new() }
     }
 
     /// Whether no capture is under way.
@@ -124,7 +118,7 @@ impl Captures {
         feed: Option<&mut Feed>,
     ) {
         if let Some(graph) = self.end(key) {
-            engine.release_objects(feed, graphs.remove_graph(graph));
+            engine.objects.release_all(&mut engine.jobs, feed, graphs.remove_graph(graph));
         }
     }
 
@@ -164,9 +158,9 @@ impl Captures {
 
     /// The captures in which a call that may block or depend on other work is forbidden to the
     /// calling thread.
-    fn forbidding(&self, call: &CallFrame) -> Vec<CaptureKey> {
+    fn forbidding(&self) -> Vec<CaptureKey> {
         let thread = thread::number();
-        let mode = thread::with(call.machine.slot, call.epoch, |on| on.capture_mode);
+        let mode = thread::with(self.slot, self.epoch, |on| on.capture_mode);
         if mode == RELAXED {
             return Vec::new();
         }
@@ -183,11 +177,11 @@ impl Captures {
 
     /// Refuses what is potentially unsafe while a capture is under way, and invalidates the
     /// captures that forbid it.
-    pub(crate) fn refuse_unsafe(&mut self, call: &CallFrame) -> Answer {
+    pub(crate) fn refuse_unsafe(&mut self) -> Answer {
         if self.active.is_empty() {
             return Ok(());
         }
-        let forbidding = self.forbidding(call);
+        let forbidding = self.forbidding();
         for key in &forbidding {
             self.invalidate(*key);
         }
@@ -261,9 +255,15 @@ impl Captures {
     pub(crate) fn refuse_wait_for_stream(
         &mut self,
         streams: &Table<Stream>,
-        call: &CallFrame,
         stream: u32,
     ) -> Answer {
+        self.refuse_captured(streams, stream)?;
+        self.refuse_unsafe()
+    }
+
+    /// Refuses a call that waits in a stream while that is captured, and invalidates the capture.
+    /// Measured: in other streams such a call is safe.
+    pub(crate) fn refuse_captured(&mut self, streams: &Table<Stream>, stream: u32) -> Answer {
         if self.active.is_empty() {
             return Ok(());
         }
@@ -273,7 +273,7 @@ impl Captures {
             self.invalidate(key);
             return Err(UNSUPPORTED);
         }
-        self.refuse_unsafe(call)
+        Ok(())
     }
 
     /// Invalidates the capture that an event was recorded in, as the host cannot wait for it.
@@ -311,14 +311,14 @@ impl Captures {
         &mut self,
         streams: &Table<Stream>,
         graphs: &mut Graphs,
-        call: &CallFrame,
+        born: u64,
         stream: u32,
         kind: impl FnOnce() -> NodeKind,
     ) -> Result<bool, CUresult> {
         let Some(key) = self.capture_of(streams, stream)? else { return Ok(false) };
         let Some(capture) = self.active.get_mut(&key) else { return Ok(false) };
         let after = capture.streams.get(&stream).cloned().unwrap_or_default();
-        let node = graphs.add_node(call.number, capture.graph, after, kind())?;
+        let node = graphs.add_node(born, capture.graph, after, kind())?;
         graphs.set_context(node, streams[stream].context);
         capture.streams.insert(stream, vec![node]);
         Ok(true)
@@ -331,7 +331,8 @@ impl Captures {
         stream: u32,
     ) -> Result<Option<Mark>, CUresult> {
         let Some(capture) = self.capture_of(streams, stream)? else { return Ok(None) };
-        let nodes = self.active.get(&capture).and_then(|of| of.streams.get(&stream)).cloned();
+        let nodes =
+            self.active.get(&capture).and_then(|capture| capture.streams.get(&stream)).cloned();
         Ok(Some(Mark { capture, nodes: nodes.unwrap_or_default() }))
     }
 

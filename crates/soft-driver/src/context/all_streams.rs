@@ -8,27 +8,23 @@ use crate::engine::work::Task;
 use crate::machine::call_frame::CallFrame;
 use crate::machine::{Locked, State};
 
-impl State {
-    /// The streams with work of a context, and of what belongs to it.
-    fn busy_streams(&self, context: u32) -> Vec<u32> {
-        let contexts = self.greens.with(context);
-        contexts.into_iter().flat_map(|context| self.engine.busy_in(context)).collect()
-    }
+/// The streams with work of a context, and of what belongs to it.
+fn busy_streams(state: &State, context: u32) -> Vec<u32> {
+    let contexts = state.greens.with(context);
+    contexts.into_iter().flat_map(|context| state.engine.contexts.busy_in(context)).collect()
 }
 
 fn synchronize(call: &CallFrame, mut state: Locked, context: u32) -> Answer {
     state.usable(context)?;
     state.captures.refuse_in_context(context)?;
-    let streams = state.busy_streams(context);
+    let streams = busy_streams(&state, context);
     let contexts = state.greens.with(context);
-    let awaited = state.feed(|feed, of| feed.await_contexts(&of.contexts(&contexts)));
-    let points = state.running(call.machine).marks(streams);
+    let awaited = state.feed(|feed, ids| feed.await_contexts(&ids.contexts(&contexts)));
+    let points = state.running().marks(streams);
     let mut state =
         call.machine.wait_until(state, |_| points.iter().all(|point| point.is_done()))?;
     state.usable(context)?;
-    if let Some(awaited) = awaited {
-        state.feed(|feed, _| feed.reached(&awaited));
-    }
+    state.reached(awaited);
     Ok(())
 }
 
@@ -71,17 +67,17 @@ pub(crate) fn ctx_record_event(call: &CallFrame, context: ContextArg, event: Eve
 
 pub(crate) fn record_all(call: &CallFrame, mut state: Locked, context: u32, event: u32) -> Answer {
     state.captures.refuse_in_context(context)?;
-    let busy = state.busy_streams(context);
+    let busy = busy_streams(&state, context);
     let collector = state.hidden_stream(call, context)?;
-    let mut running = state.running(call.machine);
+    let mut running = state.running();
     for point in running.marks(busy) {
         running.push(collector, Task::Wait(point));
     }
     let contexts = state.greens.with(context);
-    state.feed(|feed, of| {
-        feed.context_record(&of.contexts(&contexts), of.event(event), of.stream(collector));
+    state.feed(|feed, ids| {
+        feed.context_record(&ids.contexts(&contexts), ids.event(event), ids.stream(collector));
     });
-    state.record(call.machine, event, collector);
+    state.record(event, collector);
     state.destroy_stream(call, collector);
     Ok(())
 }
@@ -99,9 +95,35 @@ pub(crate) fn ctx_wait_event(call: &CallFrame, context: ContextArg, event: Event
     }
     let waits: Vec<ContextWait> = entry.waits().collect();
     let contexts = state.greens.with(context);
-    state.feed(|feed, of| feed.context_wait(&of.contexts(&contexts), of.event(event)));
+    state.feed(|feed, ids| feed.context_wait(&ids.contexts(&contexts), ids.event(event)));
     for context in contexts {
-        state.engine.add_context_waits(context, waits.iter().cloned());
+        state.engine.contexts.add_waits(context, waits.iter().cloned());
     }
     Ok(())
+}
+
+/// What gives memory back, loads code, or makes or ends a context may wait for the work of its
+/// device that was submitted before. Measured: not for that of other devices (but `cuMemFree` for
+/// some copies of the memory, which is left out).
+pub(crate) fn after_work_of(
+    call: &CallFrame,
+    mut state: Locked,
+    device: usize,
+) -> Result<Locked, CUresult> {
+    if call.in_host_function() {
+        return Ok(state);
+    }
+    // Green contexts are among them.
+    let contexts =
+        state.contexts.indices(|context| context.alive && context.device as usize == device);
+    let awaited = state.feed(|feed, ids| feed.await_contexts(&ids.contexts(&contexts)));
+    let busy: Vec<u32> =
+        contexts.iter().flat_map(|context| state.engine.contexts.busy_in(*context)).collect();
+    let points = state.running().marks(busy);
+    if !points.is_empty() {
+        state =
+            call.machine.wait_until_idle(state, |_| points.iter().all(|point| point.is_done()))?;
+    }
+    state.reached(awaited);
+    Ok(state)
 }

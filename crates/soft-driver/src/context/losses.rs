@@ -21,6 +21,11 @@ impl Losses {
         self.given_up.insert(handle);
     }
 
+    /// A handle names nothing any more, and may come back.
+    pub(crate) fn forget(&mut self, handle: u64) {
+        self.given_up.remove(&handle);
+    }
+
     pub(crate) fn is_given_up(&self, handle: u64) -> bool {
         self.given_up.contains(&handle)
     }

@@ -3,72 +3,47 @@
 //! context.
 
 use core::ffi::{c_int, c_uint, c_ulonglong};
-use std::collections::{BTreeMap, BTreeSet};
 
 use crate::abi::*;
+use crate::allocation;
 use crate::arg::{ContextArg, Ptr};
+use crate::context::all_streams::after_work_of;
+use crate::context::losses::Lost;
+use crate::context::state::Context;
 use crate::device;
+use crate::engine::stream::Stream;
+use crate::external_semaphore;
 use crate::machine::call_frame::CallFrame;
-use crate::machine::handles;
+use crate::machine::handles::{self, Table};
 use crate::machine::thread;
 use crate::machine::{Locked, Machine, State};
-use crate::processes;
-
-pub(crate) mod losses;
-pub(crate) mod primary;
 
 pub(crate) mod all_streams;
-
-/// A context. It stays in the table: a destroyed one can still be current in a thread.
-pub(crate) struct Context {
-    pub(crate) device: CUdevice,
-    pub(crate) flags: u32,
-    pub(crate) primary: bool,
-    /// Whether it stands for a green context, whose end leaves its streams.
-    pub(crate) green: bool,
-    pub(crate) alive: bool,
-    /// How many detaches the program owes: one for creating it, one for each attach.
-    #[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "courtesy/ uses it"))]
-    pub(crate) uses: u32,
-    pub(crate) id: u64,
-    pub(crate) per_thread: BTreeMap<u32, u32>,
-    #[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "courtesy/ uses it"))]
-    pub(crate) settings: Settings,
-    pub(crate) ipc: Option<processes::Exporter>,
-}
-
-/// Settings without an effect in software: the program can read them back.
-#[derive(Clone, Debug)]
-#[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "courtesy/ uses it"))]
-pub(crate) struct Settings {
-    pub(crate) limits: [usize; LIMITS],
-    pub(crate) cache: u32,
-    pub(crate) shared_memory: u32,
-    /// The contexts whose memory it may access.
-    pub(crate) peers: BTreeSet<u32>,
-}
-
-/// How many limits there are here.
-pub(crate) const LIMITS: usize = 7;
-
-impl Default for Settings {
-    /// The documented defaults: stack, printf buffer, heap, two of the device's own runtime, fetch
-    /// granularity, and persisting cache.
-    fn default() -> Self {
-        let limits = [1024, 8 << 20, 8 << 20, 2, 2048, 64, 0];
-        Self { limits, cache: 0, shared_memory: 0, peers: BTreeSet::new() }
-    }
-}
+pub(crate) mod losses;
+pub(crate) mod primary;
+pub(crate) mod settings;
+pub(crate) mod state;
 
 impl State {
     /// The calling thread's current context, whatever its condition.
     pub(crate) fn top(&self, call: &CallFrame) -> Option<u32> {
-        thread::with(call.machine.slot, self.epoch, |on| on.stack.last().copied())
+        thread::with(call.machine.slot, self.life.epoch, |on| on.stack.last().copied())
+    }
+
+    /// The context whose default streams the call means, if work can be submitted to it.
+    pub(crate) fn context_of_default_streams(&self, call: &CallFrame) -> Result<u32, CUresult> {
+        let Some(handle) = call.context else { return self.current(call) };
+        if call.machine.in_host_function(self.life.epoch) {
+            return Err(NOT_PERMITTED);
+        }
+        let context = self.contexts.find(handle).map_err(|_| INVALID_CONTEXT)?;
+        self.usable(context)?;
+        Ok(context)
     }
 
     /// The current context, if work can be submitted to it.
     pub(crate) fn current(&self, call: &CallFrame) -> Result<u32, CUresult> {
-        if call.machine.in_host_function(self.epoch) {
+        if call.machine.in_host_function(self.life.epoch) {
             return Err(NOT_PERMITTED);
         }
         let context = self.top(call).ok_or(INVALID_CONTEXT)?;
@@ -82,7 +57,7 @@ impl State {
         if !context.alive {
             return Err(self.destroyed_code(index));
         }
-        match self.engine.failure(index) {
+        match self.engine.contexts.failure(index) {
             Some(code) => Err(code),
             None => Ok(()),
         }
@@ -106,133 +81,17 @@ impl State {
         flags: u32,
         primary: bool,
     ) -> Result<u32, CUresult> {
-        let id = self.next_id();
-        let context = Context {
-            device,
-            flags,
-            primary,
-            green: false,
-            alive: true,
-            uses: u32::from(!primary),
-            id,
-            per_thread: BTreeMap::new(),
-            settings: Settings::default(),
-            ipc: None,
-        };
+        let id = self.life.next_id();
+        let uses = u32::from(!primary);
+        let context =
+            Context { device, flags, primary, alive: true, uses, id, ..Context::default() };
         let (index, handle) = self.contexts.insert(call.number, context).ok_or(OUT_OF_MEMORY)?;
-        self.engine.add_context(index, handle);
+        self.engine.contexts.add(index, handle);
         Ok(index)
     }
 
     pub(crate) fn context_handle(&self, context: u32) -> CUcontext {
         core::ptr::without_provenance_mut(self.contexts.handle(context) as usize)
-    }
-
-    /// Notes what the program has not destroyed in a context that ends.
-    fn note_lost(&mut self, context: u32) {
-        let streams = self.streams_lost_with(context);
-        let events = self.events.iter().filter(|(_, of)| of.context == context && !of.is_orphan());
-        let events =
-            events.map(|(index, _)| ("event", self.events.handle(index), self.events.born(index)));
-        let memory = self.memory.of_context(context).map(|address| ("piece of memory", address, 0));
-        let semaphores = self.semaphores.iter().filter(|(_, of)| of.context == context);
-        let semaphores = semaphores.map(|(index, _)| {
-            let (handle, born) = (self.semaphores.handle(index), self.semaphores.born(index));
-            ("external semaphore", handle, born)
-        });
-        let lost: Vec<_> =
-            streams.into_iter().chain(events).chain(semaphores).chain(memory).collect();
-        self.losses.lose(lost);
-    }
-
-    /// The streams of a context that the program has to destroy.
-    fn streams_lost_with(&self, context: u32) -> Vec<(&'static str, u64, u64)> {
-        let streams = self
-            .streams
-            .iter()
-            .filter(|(_, of)| of.context == context && of.created && !of.destroyed);
-        streams
-            .map(|(index, _)| ("stream", self.streams.handle(index), self.streams.born(index)))
-            .collect()
-    }
-
-    /// The streams of a green context end with it, and calls about them fail.
-    pub(crate) fn end_streams_of(&mut self, context: u32) {
-        let lost = self.streams_lost_with(context);
-        if self.engine.failure(context).is_none() {
-            self.losses.lose(lost.clone());
-        }
-        // Nothing more can be done with them.
-        lost.iter().for_each(|(_, handle, _)| self.losses.give_up(*handle));
-    }
-
-    /// What a context takes with it: at its own end, or at a `reset` of its device.
-    pub(crate) fn tear_down(&mut self, call: &CallFrame, context: u32, reset: bool) {
-        let primary = self.contexts[context].primary;
-        let Self { captures, graphs, engine, feed, .. } = self;
-        captures.end_of_context(context, graphs, engine, feed.as_deref_mut());
-        // In a failed context nothing can be destroyed; and a reset is asked to.
-        if self.engine.failure(context).is_none() && !reset {
-            self.note_lost(context);
-        }
-        let streams: Vec<u32> = self
-            .streams
-            .iter()
-            .filter(|(_, stream)| stream.context == context)
-            .map(|(index, _)| index)
-            .collect();
-        for stream in streams {
-            let handle = self.streams.handle(stream);
-            let Self { captures, graphs, engine, feed, .. } = self;
-            captures.leave(stream, graphs, engine, feed.as_deref_mut());
-            self.running(call.machine).forget_values(stream);
-            self.streams.remove(stream);
-            self.misuses.note_destroyed(call, handle);
-        }
-        let events: Vec<u32> = self
-            .events
-            .iter()
-            .filter(|(_, event)| event.context == context)
-            .map(|(index, _)| index)
-            .collect();
-        for event in events {
-            self.feed(|feed, of| feed.event_destroy(of.event(event)));
-            if primary {
-                // Measured: after the last release the memory of these is gone.
-                let handle = self.events.handle(event);
-                self.events.remove(event);
-                self.misuses.note_destroyed(call, handle);
-            } else {
-                // Measured: calls about these still returned that their context is destroyed. It is
-                // documented as undefined.
-                let handle = self.events.handle(event);
-                self.misuses.note_destroyed(call, handle);
-                self.events[event].lose_context();
-            }
-        }
-        self.end_semaphores_of(call, context);
-        self.feed(|feed, of| feed.context_destroy(of.context(context)));
-        self.memory.end_of_context(self.feed.as_deref_mut(), context);
-        let entry = &mut self.contexts[context];
-        entry.alive = false;
-        entry.per_thread.clear();
-        entry.ipc = None;
-        self.engine.end_context(context);
-    }
-
-    pub(crate) fn is_live_created_context(&self, index: u32) -> bool {
-        self.contexts[index].alive && !self.contexts[index].primary
-    }
-
-    /// The taken slots, without those of events that a failed context keeps although the program
-    /// destroyed them.
-    pub(crate) fn live_ipc_slots(&self) -> usize {
-        let exporters = self.contexts.iter().filter_map(|(_, context)| context.ipc.as_ref());
-        let taken: usize = exporters.map(|exporter| exporter.live()).sum();
-        let kept = self.events.iter().filter(|(index, event)| {
-            event.own_slot().is_some() && !event.is_orphan() && !self.is_live_event(*index)
-        });
-        taken.saturating_sub(kept.count())
     }
 
     /// Whether something of a context can be destroyed. In a failed context the program has done
@@ -245,7 +104,7 @@ impl State {
             Err(code) => {
                 // Measured: the driver keeps it until the context is released, and calls
                 // about the handle return what they returned before.
-                self.losses.give_up(handle);
+                self.misuses.losses.give_up(handle);
                 Err(code)
             }
             Ok(()) => Ok(()),
@@ -254,16 +113,110 @@ impl State {
 
     /// Whether the program has tried to destroy something of a failed context, or can no longer.
     pub(crate) fn given_back(&self, context: u32, handle: u64) -> bool {
-        let failed = self.engine.failure(context).is_some();
-        (failed || !self.contexts[context].alive) && self.losses.is_given_up(handle)
+        let failed = self.engine.contexts.failure(context).is_some();
+        (failed || !self.contexts[context].alive) && self.misuses.losses.is_given_up(handle)
     }
+}
 
-    /// Who holds primary contexts: retains that were not released.
-    pub(crate) fn live_retains(&self) -> usize {
-        let all: usize = self.devices.iter().map(|device| device.retains() as usize).sum();
-        // A green context counts as a context, and not once more for what it keeps.
-        all.saturating_sub(self.greens.retains())
+/// Things of a kind that are lost.
+fn lost<T>(
+    kind: &'static str,
+    table: &Table<T>,
+    counts: impl Fn(&T) -> bool,
+) -> impl Iterator<Item = Lost> {
+    let live = table.live(|_, value| counts(value)).into_iter();
+    live.map(move |(handle, born)| (kind, handle, born))
+}
+
+/// Notes what the program has not destroyed in a context that ends.
+fn note_lost(state: &mut State, context: u32) {
+    let events =
+        lost("event", &state.events, |event| event.context == context && !event.is_orphan());
+    let semaphores =
+        lost("external semaphore", &state.semaphores, |semaphore| semaphore.context == context);
+    let memory = state.memory.of_context(context).map(|address| ("piece of memory", address, 0));
+    let streams = streams_lost_with(state, context).into_iter();
+    state.misuses.losses.lose(streams.chain(events).chain(semaphores).chain(memory));
+}
+
+/// The streams of a context that the program has to destroy.
+fn streams_lost_with(state: &State, context: u32) -> Vec<Lost> {
+    let counts = |stream: &Stream| stream.context == context && stream.created && !stream.destroyed;
+    lost("stream", &state.streams, counts).collect()
+}
+
+/// The streams of a green context end with it, and calls about them fail.
+pub(crate) fn end_streams_of(state: &mut State, context: u32) {
+    let lost = streams_lost_with(state, context);
+    if state.engine.contexts.failure(context).is_none() {
+        state.misuses.losses.lose(lost.clone());
     }
+    // Nothing more can be done with them.
+    lost.iter().for_each(|(_, handle, _)| state.misuses.losses.give_up(*handle));
+}
+
+/// What a context takes with it: at its own end, or at a `reset` of its device.
+pub(crate) fn tear_down(state: &mut State, call: &CallFrame, context: u32, reset: bool) {
+    let primary = state.contexts[context].primary;
+    let State { captures, graphs, engine, feed, .. } = state;
+    captures.end_of_context(context, graphs, engine, feed.as_deref_mut());
+    // In a failed context nothing can be destroyed; and a reset is asked to.
+    if state.engine.contexts.failure(context).is_none() && !reset {
+        note_lost(state, context);
+    }
+    for stream in state.streams.indices(|stream| stream.context == context) {
+        let handle = state.streams.handle(stream);
+        let State { captures, graphs, engine, feed, .. } = state;
+        captures.leave(stream, graphs, engine, feed.as_deref_mut());
+        state.running().forget_values(stream);
+        state.streams.remove(stream);
+        state.misuses.losses.forget(handle);
+        state.misuses.note_destroyed(call, handle);
+    }
+    for event in state.events.indices(|event| event.context == context) {
+        let handle = state.events.handle(event);
+        state.feed(|feed, ids| feed.event_destroy(ids.event(event)));
+        state.misuses.note_destroyed(call, handle);
+        if primary {
+            // Measured: after the last release the memory of these is gone.
+            state.events.remove(event);
+            state.misuses.losses.forget(handle);
+        } else {
+            // Measured: calls about these still returned that their context is destroyed. It is
+            // documented as undefined.
+            state.events[event].lose_context();
+        }
+    }
+    external_semaphore::end_semaphores_of(state, call, context);
+    state.feed(|feed, ids| feed.context_destroy(ids.context(context)));
+    state.memory.end_of_context(state.feed.as_deref_mut(), context);
+    let entry = &mut state.contexts[context];
+    entry.alive = false;
+    entry.per_thread.clear();
+    entry.ipc = None;
+    state.engine.contexts.end(context);
+}
+
+pub(crate) fn is_live_created_context(state: &State, index: u32) -> bool {
+    state.contexts[index].alive && !state.contexts[index].primary
+}
+
+/// The taken slots, without those of events that a failed context keeps although the program
+/// destroyed them.
+pub(crate) fn live_ipc_slots(state: &State) -> usize {
+    let exporters = state.contexts.iter().filter_map(|(_, context)| context.ipc.as_ref());
+    let taken: usize = exporters.map(|exporter| exporter.live()).sum();
+    let kept = state.events.iter().filter(|(index, event)| {
+        event.own_slot().is_some() && !event.is_orphan() && !state.is_live_event(*index)
+    });
+    taken.saturating_sub(kept.count())
+}
+
+/// Who holds primary contexts: retains that were not released.
+pub(crate) fn live_retains(state: &State) -> usize {
+    let all: usize = state.devices.iter().map(|device| device.retains() as usize).sum();
+    // A green context counts as a context, and not once more for what it keeps.
+    all.saturating_sub(state.greens.retains())
 }
 
 impl Machine {
@@ -271,13 +224,14 @@ impl Machine {
     /// contexts are done, as measured. The thread of the host functions does not: it would wait
     /// for itself.
     pub(crate) fn drain(&'static self, state: Locked, context: u32) -> Result<Locked, CUresult> {
-        if self.in_host_function(state.epoch) {
+        if self.in_host_function(state.life.epoch) {
             return Ok(state);
         }
-        let drained = self.wait_until_idle(state, |state| state.engine.is_drained(context));
+        let drained =
+            self.wait_until_idle(state, |state| state.engine.contexts.is_drained(context));
         drained.map(|mut state| {
-            state.feed(|feed, of| {
-                let awaited = feed.await_contexts(&[of.context(context)]);
+            state.feed(|feed, ids| {
+                let awaited = feed.await_contexts(&[ids.context(context)]);
                 feed.reached(&awaited);
             });
             state
@@ -286,7 +240,7 @@ impl Machine {
 }
 
 fn push(call: &CallFrame, state: &State, context: u32) {
-    thread::with(call.machine.slot, state.epoch, |on| on.stack.push(context));
+    thread::with(call.machine.slot, state.life.epoch, |on| on.stack.push(context));
 }
 
 /// All that are defined up to CUDA 13.
@@ -349,13 +303,16 @@ pub(crate) fn ctx_destroy(call: &CallFrame, context: ContextArg) -> Answer {
         let what = format!("context {handle:#x} {}", state.misuses.fate_of(handle));
         return Err(state.misuses.undefined(call, &what, CONTEXT_IS_DESTROYED));
     }
+    // Measured: for the other contexts of the device as well.
+    let device = allocation::owner(&state, context).device;
+    let state = after_work_of(call, state, device)?;
     let mut state = call.machine.drain(state, context)?;
     if !state.contexts[context].alive {
         return Err(CONTEXT_IS_DESTROYED);
     }
-    state.tear_down(call, context, false);
+    tear_down(&mut state, call, context, false);
     state.misuses.note_destroyed(call, handle);
-    thread::with(call.machine.slot, state.epoch, |on| {
+    thread::with(call.machine.slot, state.life.epoch, |on| {
         if on.stack.last() == Some(&context) {
             on.stack.pop();
         }
@@ -371,7 +328,7 @@ pub(crate) fn ctx_get_current(call: &CallFrame, context: Ptr<CUcontext>) -> Answ
 pub(crate) fn ctx_set_current(call: &CallFrame, context: ContextArg) -> Answer {
     let state = call.ready()?;
     let new = if context.is_null() { None } else { Some(state.context(call, context)?) };
-    thread::with(call.machine.slot, state.epoch, |on| {
+    thread::with(call.machine.slot, state.life.epoch, |on| {
         on.stack.pop();
         on.stack.extend(new);
     });
@@ -390,8 +347,8 @@ pub(crate) fn ctx_push_current(call: &CallFrame, context: ContextArg) -> Answer 
 
 pub(crate) fn ctx_pop_current(call: &CallFrame, context: Ptr<CUcontext>) -> Answer {
     let state = call.ready()?;
-    let popped =
-        thread::with(call.machine.slot, state.epoch, |on| on.stack.pop()).ok_or(INVALID_CONTEXT)?;
+    let popped = thread::with(call.machine.slot, state.life.epoch, |on| on.stack.pop())
+        .ok_or(INVALID_CONTEXT)?;
     context.put_if(state.context_handle(popped));
     Ok(())
 }

@@ -4,6 +4,7 @@ use core::ffi::{c_int, c_uint};
 
 use crate::abi::*;
 use crate::arg::Ptr;
+use crate::context;
 use crate::device;
 use crate::machine::call_frame::CallFrame;
 use crate::machine::places::PLACES;
@@ -17,44 +18,42 @@ pub(crate) fn device_primary_ctx_retain(
     let mut state = call.ready()?;
     context.required()?;
     let ordinal = device::check(&state, device)?;
-    let primary = state.retain_primary(call, device, ordinal)?;
+    let primary = retain_primary(&mut state, call, device, ordinal)?;
     state.devices[ordinal].owe();
     context.put(state.context_handle(primary))
 }
 
-impl State {
-    /// One more retain of a device's primary context, which is made if it is not there.
-    pub(crate) fn retain_primary(
-        &mut self,
-        call: &CallFrame,
-        device: CUdevice,
-        ordinal: usize,
-    ) -> Result<u32, CUresult> {
-        let primary = match self.devices[ordinal].primary() {
-            (Some(primary), flags) => {
-                if let Some(code) = self.engine.failure(primary) {
-                    // Measured: after a trapped kernel only a new process recovers.
-                    return Err(code);
-                }
-                if !self.contexts[primary].alive {
-                    let id = self.next_id();
-                    let entry = &mut self.contexts[primary];
-                    (entry.alive, entry.id, entry.flags) = (true, id, flags);
-                    self.engine.revive_context(primary);
-                }
-                primary
+/// One more retain of a device's primary context, which is made if it is not there.
+pub(crate) fn retain_primary(
+    state: &mut State,
+    call: &CallFrame,
+    device: CUdevice,
+    ordinal: usize,
+) -> Result<u32, CUresult> {
+    let primary = match state.devices[ordinal].primary() {
+        (Some(primary), flags) => {
+            if let Some(code) = state.engine.contexts.failure(primary) {
+                // Measured: after a trapped kernel only a new process recovers.
+                return Err(code);
             }
-            (None, flags) => self.new_context(call, device, flags, true)?,
-        };
-        self.devices[ordinal].retain(primary);
-        Ok(primary)
-    }
+            if !state.contexts[primary].alive {
+                let id = state.life.next_id();
+                let entry = &mut state.contexts[primary];
+                (entry.alive, entry.id, entry.flags) = (true, id, flags);
+                state.engine.contexts.revive(primary);
+            }
+            primary
+        }
+        (None, flags) => state.new_context(call, device, flags, true)?,
+    };
+    state.devices[ordinal].retain(primary);
+    Ok(primary)
 }
 
 /// The program has given back a primary context, whatever the call returns. It does so once.
 pub(crate) fn released(call: &CallFrame, device: usize, all: bool) {
     let mut state = call.machine.lock();
-    if state.epoch != call.epoch || !state.taken {
+    if state.life.epoch != call.epoch || !state.life.taken {
         drop(state);
         PLACES.released(call.machine.slot, device, all);
     } else if let Some(device) = state.devices.get_mut(device) {
@@ -75,7 +74,7 @@ pub(crate) fn reset_primary(
     };
     let mut state = call.machine.drain(state, primary)?;
     if state.contexts[primary].alive && state.devices[ordinal].retains() == 0 {
-        state.tear_down(call, primary, reset);
+        context::tear_down(&mut state, call, primary, reset);
     }
     Ok(())
 }
@@ -96,7 +95,7 @@ pub(crate) fn device_primary_ctx_get_state(
 ) -> Answer {
     let state = call.ready()?;
     let ordinal = device::check(&state, device)?;
-    let of = &state.devices[ordinal];
-    flags.put(of.primary().1)?;
-    active.put(i32::from(of.retains() > 0))
+    let entry = &state.devices[ordinal];
+    flags.put(entry.primary().1)?;
+    active.put(i32::from(entry.retains() > 0))
 }

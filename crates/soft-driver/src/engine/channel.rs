@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 
 /// The default of a driver, and how many it can have.
-pub(crate) const DEFAULT_CHANNELS: u32 = 8;
+const DEFAULT_CHANNELS: u32 = 8;
 pub(crate) const MOST_CHANNELS: u32 = 32;
 
 /// Which channel of which context.
@@ -33,37 +33,46 @@ struct Channel {
     held: Vec<u32>,
 }
 
-/// The channels in which something waits for a value. There is an entry for no other.
-#[derive(Default)]
-pub(crate) struct Channels(BTreeMap<ChannelKey, Channel>);
+/// The channels of all contexts.
+pub(crate) struct Channels {
+    /// How many a context has.
+    pub(crate) per_context: u32,
+    /// Those in which something waits for a value. There is an entry for no other.
+    waiting: BTreeMap<ChannelKey, Channel>,
+}
 
 impl Channels {
     pub(crate) const fn new() -> Self {
-        Self(BTreeMap::new())
+        Self { per_context: DEFAULT_CHANNELS, waiting: BTreeMap::new() }
     }
 
     /// Whether no stream waits for a value.
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.waiting.is_empty()
+    }
+
+    /// Forgets all waits.
+    pub(crate) fn clear(&mut self) {
+        self.waiting.clear();
     }
 
     /// How many waits there are in a channel.
     pub(crate) fn count(&self, key: ChannelKey) -> usize {
-        self.0.get(&key).map_or(0, |channel| channel.waits.len())
+        self.waiting.get(&key).map_or(0, |channel| channel.waits.len())
     }
 
     /// A wait was submitted.
     pub(crate) fn wait(&mut self, key: ChannelKey, at: u64, stream: u32) {
-        self.0.entry(key).or_default().waits.insert(at, stream);
+        self.waiting.entry(key).or_default().waits.insert(at, stream);
     }
 
     /// A wait is over. The streams that can be looked at again.
     pub(crate) fn pass(&mut self, key: ChannelKey, at: u64) -> Vec<u32> {
-        let Some(channel) = self.0.get_mut(&key) else { return Vec::new() };
+        let Some(channel) = self.waiting.get_mut(&key) else { return Vec::new() };
         channel.waits.remove(&at);
         let held = core::mem::take(&mut channel.held);
         if channel.waits.is_empty() {
-            self.0.remove(&key);
+            self.waiting.remove(&key);
         }
         held
     }
@@ -71,7 +80,7 @@ impl Channels {
     /// Whether a task at this place of the order was submitted after a wait that is left; then its
     /// stream is held.
     pub(crate) fn hold(&mut self, key: ChannelKey, at: u64, stream: u32) -> bool {
-        let Some(channel) = self.0.get_mut(&key) else { return false };
+        let Some(channel) = self.waiting.get_mut(&key) else { return false };
         let behind = channel.waits.first_key_value().is_some_and(|(first, _)| *first < at);
         if behind {
             channel.held.push(stream);
@@ -81,11 +90,11 @@ impl Channels {
 
     /// All streams that are held: they are to be looked at again.
     pub(crate) fn take_held(&mut self) -> Vec<u32> {
-        self.0.values_mut().flat_map(|channel| core::mem::take(&mut channel.held)).collect()
+        self.waiting.values_mut().flat_map(|channel| core::mem::take(&mut channel.held)).collect()
     }
 
     /// The waits of each channel, for the search for deadlocks.
     pub(crate) fn waits(&self) -> BTreeMap<ChannelKey, BTreeMap<u64, u32>> {
-        self.0.iter().map(|(key, channel)| (*key, channel.waits.clone())).collect()
+        self.waiting.iter().map(|(key, channel)| (*key, channel.waits.clone())).collect()
     }
 }

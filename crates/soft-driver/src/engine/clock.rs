@@ -12,15 +12,21 @@ pub(crate) struct Clock {
     origin: Option<Instant>,
     virtual_ns: u64,
     last: u64,
+    /// Virtual time has moved with a piece of work.
+    pub(super) moved: bool,
 }
 
 impl Clock {
     pub(crate) const fn new() -> Self {
-        Self { kind: Time::Real, origin: None, virtual_ns: 0, last: 0 }
+        Self { kind: Time::Real, origin: None, virtual_ns: 0, last: 0, moved: false }
     }
 
     pub(crate) fn start(&mut self, kind: Time) {
-        *self = Self { kind, origin: Some(Instant::now()), virtual_ns: 0, last: 0 };
+        *self = Self { kind, origin: Some(Instant::now()), ..Self::new() };
+    }
+
+    pub(crate) fn is_virtual(&self) -> bool {
+        self.kind == Time::Virtual
     }
 
     /// Moves virtual time; real time moves by itself.
@@ -45,7 +51,7 @@ impl Clock {
     /// after the other.
     pub(crate) fn stamp(&mut self) -> u64 {
         self.last = (self.now() / TICK_NS).max(self.last + 1);
-        if self.kind == Time::Virtual {
+        if self.is_virtual() {
             self.virtual_ns = self.virtual_ns.max(self.last * TICK_NS);
         }
         self.last

@@ -1,11 +1,11 @@
-//! A context as the engine has it, which its streams share: which of them have work, waits of the
-//! whole context, and the context's failure.
+//! Contexts as the engine has them: what the streams of each share. Which of them have work, waits
+//! of the whole context, and the context's failure.
 
+use core::ops::{Index, IndexMut};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::abi::*;
-use crate::engine::Engine;
 use crate::engine::point::Point;
 use crate::engine::stream::Stream;
 use crate::engine::work::Task;
@@ -39,7 +39,8 @@ impl ContextWait {
 }
 
 /// A context as the engine has it.
-pub(super) struct ContextWork {
+#[derive(Default)]
+pub(crate) struct ContextWork {
     /// The context's handle.
     pub(super) handle: u64,
     /// The primary context of a green one; any other is its own. They fail together.
@@ -61,105 +62,111 @@ pub(super) struct ContextWork {
     streams_made: u32,
 }
 
-impl Engine {
-    /// A new context, with its handle. Contexts are numbered one after the other.
-    pub(crate) fn add_context(&mut self, context: u32, handle: u64) {
-        self.contexts.push(ContextWork {
-            handle,
-            primary: context,
-            ended: false,
-            failed: None,
-            legacy: None,
-            busy: BTreeSet::new(),
-            elsewhere: Vec::new(),
-            waits: Vec::new(),
-            last_wait: 0,
-            streams_made: 0,
-        });
+/// The contexts, which are numbered one after the other.
+pub(crate) struct Contexts(Vec<ContextWork>);
+
+impl Index<u32> for Contexts {
+    type Output = ContextWork;
+
+    fn index(&self, context: u32) -> &ContextWork {
+        &self.0[context as usize]
+    }
+}
+
+impl IndexMut<u32> for Contexts {
+    fn index_mut(&mut self, context: u32) -> &mut ContextWork {
+        &mut self.0[context as usize]
+    }
+}
+
+impl Contexts {
+    pub(super) const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// A new context, with its handle.
+    pub(crate) fn add(&mut self, context: u32, handle: u64) {
+        self.0.push(ContextWork { handle, primary: context, ..ContextWork::default() });
     }
 
     /// A context stands for a green one, which is the primary one with other resources.
     pub(crate) fn set_primary(&mut self, context: u32, primary: u32) {
-        self.contexts[context as usize].primary = primary;
+        self[context].primary = primary;
     }
 
     /// A context ends with all of its streams.
-    pub(crate) fn end_context(&mut self, context: u32) {
-        let of = &mut self.contexts[context as usize];
-        of.ended = true;
-        of.legacy = None;
-        of.busy.clear();
-        of.elsewhere.clear();
-        of.waits.clear();
+    pub(crate) fn end(&mut self, context: u32) {
+        let entry = &mut self[context];
+        entry.ended = true;
+        entry.legacy = None;
+        entry.busy.clear();
+        entry.elsewhere.clear();
+        entry.waits.clear();
     }
 
     /// A primary context is retained again after its end.
-    pub(crate) fn revive_context(&mut self, context: u32) {
-        self.contexts[context as usize].ended = false;
+    pub(crate) fn revive(&mut self, context: u32) {
+        self[context].ended = false;
     }
 
     /// Why a context failed, if it did.
     pub(crate) fn failure(&self, context: u32) -> Option<CUresult> {
-        self.contexts[context as usize].failed
+        self[context].failed
     }
 
     /// Marks a context as failed, with the green contexts of its device. Whether it was not before.
-    pub(super) fn fail_contexts_with(&mut self, context: u32, code: CUresult) -> bool {
-        let Some(of) = self.contexts.get(context as usize) else { return false };
-        if of.failed.is_some() || of.ended {
+    pub(super) fn fail_with(&mut self, context: u32, code: CUresult) -> bool {
+        let Some(entry) = self.0.get(context as usize) else { return false };
+        if entry.failed.is_some() || entry.ended {
             return false;
         }
-        let primary = of.primary;
-        for of in self.contexts.iter_mut().filter(|of| of.primary == primary && !of.ended) {
-            of.failed = Some(code);
+        let primary = entry.primary;
+        for entry in self.0.iter_mut().filter(|entry| entry.primary == primary && !entry.ended) {
+            entry.failed = Some(code);
         }
         true
     }
 
     /// The streams of a context with work.
     pub(crate) fn busy_in(&self, context: u32) -> impl Iterator<Item = u32> {
-        self.contexts[context as usize].busy.iter().copied()
+        self[context].busy.iter().copied()
     }
 
     pub(crate) fn is_busy(&self, context: u32, stream: u32) -> bool {
-        self.contexts[context as usize].busy.contains(&stream)
+        self[context].busy.contains(&stream)
     }
 
     /// The context's legacy default stream, once it was used.
     pub(crate) fn legacy_stream(&self, context: u32) -> Option<u32> {
-        self.contexts[context as usize].legacy
+        self[context].legacy
     }
 
     pub(crate) fn set_legacy_stream(&mut self, context: u32, stream: u32) {
-        self.contexts[context as usize].legacy = Some(stream);
+        self[context].legacy = Some(stream);
     }
 
     /// A launch in a stream of another context has work of this one: the end of this waits for it.
     pub(crate) fn add_launch_elsewhere(&mut self, context: u32, end: &Arc<Point>) {
-        let elsewhere = &mut self.contexts[context as usize].elsewhere;
+        let elsewhere = &mut self[context].elsewhere;
         elsewhere.retain(|end| !end.is_done());
         elsewhere.push(end.clone());
     }
 
     /// Whether a context has no work, in its own streams or elsewhere.
     pub(crate) fn is_drained(&mut self, context: u32) -> bool {
-        let of = &mut self.contexts[context as usize];
-        of.elsewhere.retain(|end| !end.is_done());
-        of.elsewhere.iter().for_each(|end| end.want());
-        of.busy.is_empty() && of.elsewhere.is_empty()
+        let entry = &mut self[context];
+        entry.elsewhere.retain(|end| !end.is_done());
+        entry.elsewhere.iter().for_each(|end| end.want());
+        entry.busy.is_empty() && entry.elsewhere.is_empty()
     }
 
     /// All streams of a context wait for these from their next operations on.
-    pub(crate) fn add_context_waits(
-        &mut self,
-        context: u32,
-        waits: impl Iterator<Item = ContextWait>,
-    ) {
-        let of = &mut self.contexts[context as usize];
-        of.waits.retain(|(_, wait)| !wait.is_done());
+    pub(crate) fn add_waits(&mut self, context: u32, waits: impl Iterator<Item = ContextWait>) {
+        let entry = &mut self[context];
+        entry.waits.retain(|(_, wait)| !wait.is_done());
         for wait in waits {
-            of.last_wait += 1;
-            of.waits.push((of.last_wait, wait));
+            entry.last_wait += 1;
+            entry.waits.push((entry.last_wait, wait));
         }
     }
 
@@ -170,10 +177,11 @@ impl Engine {
         id: u64,
         (flags, priority): (u32, i32),
         is_legacy: bool,
+        channels: u32,
     ) -> Stream {
-        let of = &mut self.contexts[context as usize];
-        let channel = of.streams_made % self.channel_count;
-        of.streams_made = of.streams_made.wrapping_add(1);
+        let entry = &mut self[context];
+        let channel = entry.streams_made % channels;
+        entry.streams_made = entry.streams_made.wrapping_add(1);
         Stream::new(context, id, (flags, priority), is_legacy, channel)
     }
 
@@ -181,7 +189,7 @@ impl Engine {
     /// and takes no channel.
     pub(crate) fn new_collector(&self, context: u32, id: u64) -> Stream {
         let mut stream = Stream::new(context, id, (CU_STREAM_NON_BLOCKING, 0), false, u32::MAX);
-        stream.context_waits_seen = self.contexts[context as usize].last_wait;
+        stream.context_waits_seen = self[context].last_wait;
         stream
     }
 }

@@ -19,73 +19,9 @@ use crate::engine::work::{Origin, Queued, Task};
 use crate::engine::{Engine, Running};
 use crate::machine::config::{OnDeadlock, OnMisuse};
 use crate::machine::handles::Table;
-use crate::memory::word::{ValueWait, ValueWrite, WordKey};
+use crate::memory::word::{ValueWait, WordKey};
 
 const TIMEOUT: CUresult = CUresult::CUDA_ERROR_LAUNCH_TIMEOUT;
-
-/// The waits and writes of values that were submitted and are not done.
-pub(crate) struct Values {
-    /// Waits by their places, that no earlier write had the value for.
-    ahead: BTreeMap<u64, ValueWait>,
-    /// Writes by their words and places.
-    writes: BTreeMap<WordKey, BTreeMap<u64, u64>>,
-    /// The waits of a reported deadlock that lasts.
-    reported: BTreeSet<u64>,
-}
-
-impl Values {
-    pub(crate) const fn new() -> Self {
-        Self { ahead: BTreeMap::new(), writes: BTreeMap::new(), reported: BTreeSet::new() }
-    }
-
-    /// Whether a write that is under way, and was submitted before a place, is for a wait.
-    fn has_write(&self, wait: &ValueWait, before: u64) -> bool {
-        let writes = self.writes.get(&wait.word.key()).map(|writes| writes.range(..before));
-        // The latest is most likely the one.
-        writes.is_some_and(|writes| writes.rev().any(|(_, value)| wait.is_met_by(*value)))
-    }
-
-    /// A wait is submitted, or came to its turn and the value is not there. Nobody looks at memory
-    /// before its turn: earlier work of the stream may be writing there.
-    pub(crate) fn waits(&mut self, at: u64, wait: &ValueWait) {
-        if !self.ahead.contains_key(&at) && !self.has_write(wait, at) {
-            self.ahead.insert(at, wait.clone());
-        }
-    }
-
-    pub(crate) fn passed(&mut self, at: u64) {
-        self.ahead.remove(&at);
-        self.reported.remove(&at);
-    }
-
-    pub(crate) fn writes(&mut self, at: u64, write: &ValueWrite) {
-        self.writes.entry(write.word.key()).or_default().insert(at, write.value);
-    }
-
-    pub(crate) fn written(&mut self, at: u64, write: &ValueWrite) {
-        if let Some(writes) = self.writes.get_mut(&write.word.key()) {
-            writes.remove(&at);
-            if writes.is_empty() {
-                self.writes.remove(&write.word.key());
-            }
-        }
-    }
-
-    /// Whether there can be a deadlock that was not reported: a wait ahead of its write.
-    pub(crate) fn suspicious(&self) -> bool {
-        self.reported.is_empty() && self.ahead.values().any(|wait| self.has_write(wait, u64::MAX))
-    }
-
-    /// The writes that are under way, by their words and places.
-    pub(crate) fn to_write(&self) -> BTreeMap<WordKey, BTreeMap<u64, u64>> {
-        self.writes.clone()
-    }
-
-    /// A deadlock of these waits is reported. Until all of them are over no other one is.
-    pub(crate) fn report(&mut self, waits: BTreeSet<u64>) {
-        self.reported = waits;
-    }
-}
 
 /// A simulation of what the streams will do.
 struct Ahead<'a> {
@@ -147,7 +83,7 @@ impl<'a> Ahead<'a> {
     fn step(&mut self, stream: u32) -> bool {
         let Some(Queued { at, task }) = self.task(stream) else { return false };
         let key = self.channel(stream);
-        let failed = self.engine.failure(key.0).is_some();
+        let failed = self.engine.contexts.failure(key.0).is_some();
         if !failed && self.held_by(stream).is_some() {
             return false;
         }
@@ -217,7 +153,7 @@ impl<'a> Ahead<'a> {
 
     fn named(&self, stream: u32) -> String {
         let entry = &self.streams[stream];
-        let context = self.engine.contexts[entry.context as usize].handle;
+        let context = self.engine.contexts[entry.context].handle;
         let name = if entry.is_legacy {
             "the default stream".to_owned()
         } else {
@@ -225,7 +161,7 @@ impl<'a> Ahead<'a> {
         };
         format!(
             "{name} (channel {} of {} in context {context:#x})",
-            entry.channel, self.engine.channel_count
+            entry.channel, self.engine.channels.per_context
         )
     }
 
@@ -246,11 +182,11 @@ impl<'a> Ahead<'a> {
     }
 }
 
-fn call(origin: Origin) -> String {
+pub(super) fn call(origin: Origin) -> String {
     format!("{}, call {}", origin.call, origin.number)
 }
 
-fn condition(wait: &ValueWait) -> String {
+pub(super) fn condition(wait: &ValueWait) -> String {
     match wait.condition {
         CU_STREAM_WAIT_VALUE_GEQ => format!("at least {}", wait.value),
         CU_STREAM_WAIT_VALUE_EQ => format!("{}", wait.value),
@@ -311,9 +247,8 @@ impl Running<'_> {
         let contexts: BTreeSet<u32> =
             left.iter().map(|(stream, ..)| self.streams[*stream].context).collect();
         crate::say!("{text}");
-        self.engine.values.report(waits);
-        self.engine.deadlocks.push(text.clone());
-        match (self.engine.on_deadlock, self.misuses.on_misuse()) {
+        self.engine.values.report(waits, text.clone());
+        match (self.engine.values.reaction, self.misuses.on_misuse()) {
             (OnDeadlock::Hang, _) => {
                 crate::say!(
                     "this driver now waits, as a real one does, until the host writes the value"

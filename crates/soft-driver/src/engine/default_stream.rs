@@ -19,7 +19,8 @@ impl Running<'_> {
         let entry = &self.streams[stream];
         let context = entry.context;
         if entry.is_legacy {
-            let others: Vec<u32> = self.engine.busy_in(context).filter(|k| *k != stream).collect();
+            let others: Vec<u32> =
+                self.engine.contexts.busy_in(context).filter(|k| *k != stream).collect();
             for other in others {
                 let entry = &mut self.streams[other];
                 // The legacy stream is in order: it waits once for each other stream's state, not
@@ -33,7 +34,7 @@ impl Running<'_> {
                 self.push(stream, Task::Wait(point));
             }
         } else if entry.blocking()
-            && let Some(legacy) = self.engine.contexts[context as usize].legacy
+            && let Some(legacy) = self.engine.contexts[context].legacy
             && !self.streams[legacy].queue.is_empty()
         {
             let seen = self.streams[legacy].submitted;
@@ -51,11 +52,11 @@ impl Running<'_> {
     fn wait_for_context_waits(&mut self, stream: u32) {
         let (context, seen) =
             (self.streams[stream].context, self.streams[stream].context_waits_seen);
-        if self.engine.contexts[context as usize].last_wait == seen {
+        if self.engine.contexts[context].last_wait == seen {
             return;
         }
-        self.streams[stream].context_waits_seen = self.engine.contexts[context as usize].last_wait;
-        let waits = &self.engine.contexts[context as usize].waits;
+        self.streams[stream].context_waits_seen = self.engine.contexts[context].last_wait;
+        let waits = &self.engine.contexts[context].waits;
         let tasks: Vec<Task> = waits
             .iter()
             .filter(|(at, wait)| *at > seen && !wait.is_done())

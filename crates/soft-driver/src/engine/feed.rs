@@ -41,11 +41,11 @@ impl Running<'_> {
                     feed.find_stored(cell, || write.word.load());
                     feed.write_value(stream, at, cell, write.value);
                 }
-                Task::WaitSemaphore(of, _) => {
-                    feed.wait_semaphore(stream, &of.semaphore.order, of.value);
+                Task::WaitSemaphore(point, _) => {
+                    feed.wait_semaphore(stream, &point.semaphore.order, point.value);
                 }
-                Task::SignalSemaphore(of, _) => {
-                    feed.signal(stream, at, &of.semaphore.order, of.value);
+                Task::SignalSemaphore(point, _) => {
+                    feed.signal(stream, at, &point.semaphore.order, point.value);
                 }
                 Task::Free(region) => feed.free_async(stream, region.base as u64),
                 Task::Complete(_) | Task::Wait(_) | Task::WaitShared(_) | Task::Running => {}

@@ -15,33 +15,33 @@ pub(crate) const STEP_PATIENCE: Duration = Duration::from_millis(20);
 impl Machine {
     /// Does one step of a seeded scheduler, and waits for what it began.
     pub(crate) fn pump(&'static self, mut state: Locked) -> Locked {
-        let free = !state.engine.at_work();
-        state.running(self).step_at_random();
-        if !free || self.in_host_function(state.epoch) {
+        let free = !state.engine.jobs.are_left();
+        state.running().step_at_random();
+        if !free || self.in_host_function(state.life.epoch) {
             return state;
         }
-        let epoch = state.epoch;
+        let epoch = state.life.epoch;
         let mut patience = None;
-        state.engine.stepping = true;
-        while state.engine.at_work() && state.epoch == epoch && !state.stopping {
-            state.engine.waiters += 1;
+        state.engine.schedule.stepping = true;
+        while state.engine.jobs.are_left() && !state.life.is_over(epoch) {
+            state.engine.waiters.count += 1;
             let over;
-            (state, over) = state.wait_timeout(&self.done, LOOK);
-            if state.epoch != epoch {
+            (state, over) = state.wait_timeout(&self.wake.done, LOOK);
+            if state.life.epoch != epoch {
                 break;
             }
-            state.engine.waiters -= 1;
-            let begun = state.engine.workers.len();
-            if !over || begun < state.engine.job_threads() {
+            state.engine.waiters.count -= 1;
+            let begun = state.engine.threads.ids.len();
+            if !over || begun < state.engine.threads.for_jobs() {
                 continue;
             }
-            let workers = &state.engine.workers;
+            let workers = &state.engine.threads.ids;
             let patience = patience.get_or_insert_with(|| Patience::with(workers));
             if patience.look(workers) >= STEP_PATIENCE {
                 break;
             }
         }
-        state.engine.stepping = false;
+        state.engine.schedule.stepping = false;
         state
     }
 
@@ -50,15 +50,15 @@ impl Machine {
         let mut state = self.lock();
         let served = state.engine.waits.is_servant();
         if served
-            || state.epoch != call.epoch
-            || !state.initialised
-            || self.in_host_function(state.epoch)
+            || state.life.epoch != call.epoch
+            || !state.life.initialised
+            || self.in_host_function(state.life.epoch)
         {
             return;
         }
-        state.engine.caller = this_thread();
-        for _ in 0..state.engine.draw(4) {
-            if state.engine.ready.is_empty() {
+        state.engine.schedule.caller = this_thread();
+        for _ in 0..state.engine.schedule.draw(4) {
+            if state.engine.schedule.ready.is_empty() {
                 return;
             }
             state = self.pump(state);
@@ -67,19 +67,18 @@ impl Machine {
 
     /// Stops host functions from starting, or lets them run.
     pub(crate) fn hold_host_functions(&'static self, hold: bool) {
-        self.lock().engine.hold_host_functions = hold;
-        self.host.notify_all();
+        self.lock().engine.jobs.host_held = hold;
+        self.wake.host.notify_all();
     }
 
     /// Sleeps until work was done; fails when the machine went away meanwhile.
     fn wait_done(&'static self, mut state: Locked, epoch: u64) -> Result<Locked, CUresult> {
-        state.engine.waiters += 1;
-        let mut state = state.wait(&self.done);
-        if state.epoch != epoch {
-            return Err(DEINITIALIZED);
-        }
-        state.engine.waiters -= 1;
-        if state.stopping { Err(DEINITIALIZED) } else { Ok(state) }
+        state.engine.waiters.count += 1;
+        let mut state = state.wait(&self.wake.done);
+        state.life.owned_by(epoch)?;
+        state.engine.waiters.count -= 1;
+        state.life.lasts(epoch)?;
+        Ok(state)
     }
 
     /// Sleeps until `done` holds, doing what a seeded scheduler has left to do.
@@ -103,9 +102,9 @@ impl Machine {
         mut state: Locked,
         done: impl FnMut(&mut State) -> bool,
     ) -> Result<Locked, CUresult> {
-        state.engine.idle_waiters += 1;
+        state.engine.waiters.for_idle += 1;
         let mut state = self.wait_until(state, done)?;
-        state.engine.idle_waiters -= 1;
+        state.engine.waiters.for_idle -= 1;
         Ok(state)
     }
 
@@ -114,20 +113,18 @@ impl Machine {
         mut state: Locked,
         mut done: impl FnMut(&mut State) -> bool,
     ) -> Result<Locked, CUresult> {
-        let epoch = state.epoch;
-        if state.engine.virtual_time {
+        let epoch = state.life.epoch;
+        if state.engine.clock.is_virtual() {
             return self.wait_virtually(state, epoch, done);
         }
         loop {
             // A step waits too, and the machine may have gone meanwhile.
-            if state.epoch != epoch {
-                return Err(DEINITIALIZED);
-            }
+            state.life.owned_by(epoch)?;
             if done(&mut state) {
                 return Ok(state);
             }
-            if !state.engine.prompt && !state.engine.ready.is_empty() {
-                state.engine.caller = this_thread();
+            if state.engine.schedule.has_steps() {
+                state.engine.schedule.caller = this_thread();
                 state = self.pump(state);
                 continue;
             }

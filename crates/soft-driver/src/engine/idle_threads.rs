@@ -80,9 +80,9 @@ impl Quiet {
     pub(crate) fn look(&mut self, question: &Question) -> Option<u64> {
         let used = used().clone();
         let counts = |thread: &i32| {
-            let of = used.get(thread).copied().unwrap_or_default();
-            let elsewhere = of != 0 && of & (1 << question.slot) == 0;
-            of & OWN == 0 && !elsewhere && !question.left_out.contains(thread)
+            let machines = used.get(thread).copied().unwrap_or_default();
+            let elsewhere = machines != 0 && machines & (1 << question.slot) == 0;
+            machines & OWN == 0 && !elsewhere && !question.left_out.contains(thread)
         };
         let list = || -> Vec<i32> { system::threads().into_iter().filter(counts).collect() };
         let threads = list();

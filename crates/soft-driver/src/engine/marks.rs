@@ -1,13 +1,10 @@
-//! Marks in the queues of streams, and what others ask about the engine.
+//! Marks in the queues of streams.
 
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
-use crate::engine::channel::Channels;
-use crate::engine::deadlock::Values;
+use crate::engine::Running;
 use crate::engine::point::Point;
 use crate::engine::work::{Queued, Task};
-use crate::engine::{Engine, Running};
 
 impl Running<'_> {
     /// Puts a point after all that a stream has now. It is no work of the device, so no channel
@@ -44,53 +41,11 @@ impl Running<'_> {
         for queued in &entry.queue {
             match &queued.task {
                 Task::WaitValue(..) => {
-                    let held = self.engine.channels.pass((entry.context, entry.channel), queued.at);
-                    self.engine.ready.extend(held);
-                    self.engine.values.passed(queued.at);
+                    self.engine.value_passed((entry.context, entry.channel), queued.at);
                 }
                 Task::WriteValue(write, _) => self.engine.values.written(queued.at, write),
                 _ => {}
             }
         }
-    }
-}
-
-impl Engine {
-    pub(crate) fn set_channels(&mut self, count: u32) {
-        self.channel_count = count;
-    }
-
-    /// The deadlocks that were found, in words.
-    pub(crate) fn deadlocks(&self) -> &[String] {
-        &self.deadlocks
-    }
-
-    /// How many threads wait for streams to have no work, to end a context or memory.
-    pub(crate) fn waiting_for_idle(&self) -> usize {
-        self.idle_waiters
-    }
-
-    /// Whether a thread does a job, which may be a function of the program.
-    pub(crate) fn does_a_job(&self) -> bool {
-        self.running > 0
-    }
-
-    /// Whether a thread does a job, or waits in a call.
-    pub(crate) fn has_threads_inside(&self) -> bool {
-        self.running > 0 || self.waiters > 0
-    }
-
-    /// Drops all work that no thread has begun. The driver's own threads.
-    pub(crate) fn abandon(&mut self) -> Vec<JoinHandle<()>> {
-        self.ready.clear();
-        self.parked.clear();
-        self.shared_waits.clear();
-        self.value_waits.clear();
-        self.channels = Channels::new();
-        self.values = Values::new();
-        self.host_queue.clear();
-        self.pool_queue.clear();
-        self.busy.clear();
-        core::mem::take(&mut self.threads)
     }
 }

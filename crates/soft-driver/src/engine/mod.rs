@@ -13,8 +13,8 @@
 //! | --- | --- |
 //! | in `ready` | [`Running::run`] takes it; with a seeded scheduler a step does |
 //! | in `parked`, by the point that it waits for | [`Running::complete`] |
-//! | in `shared_waits`, for another process | the thread that listens calls [`Running::recheck_shared`] |
-//! | in `value_waits`, for a word or a semaphore | [`Running::look_at_values`], after each write of a stream and, for writes of the host, now and then by the ticker |
+//! | in `parked`, for another process | the thread that listens calls [`Running::recheck_shared`] |
+//! | in `parked`, for a word or a semaphore | [`Running::look_at_values`], after each write of a stream and, for writes of the host, now and then by the ticker |
 //! | held by its channel | the wait in front of it is over |
 //! | with its first task on a thread, or busy until a time | [`Running::go_on`] |
 //!
@@ -26,177 +26,169 @@
 //! Work in streams touches few other parts; [`Running`] names them.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use crate::abi::*;
 use crate::engine::busy::Busy;
-use crate::engine::channel::{ChannelKey, Channels, DEFAULT_CHANNELS};
+use crate::engine::channel::{ChannelKey, Channels};
 use crate::engine::clock::Clock;
-use crate::engine::context::ContextWork;
-use crate::engine::deadlock::Values;
+use crate::engine::context::Contexts;
+use crate::engine::jobs::Jobs;
 use crate::engine::point::Point;
+use crate::engine::schedule::Schedule;
 use crate::engine::stream::Stream;
+use crate::engine::threads::{Listen, Threads};
 use crate::engine::user_object::UserObjects;
-use crate::engine::virtual_time::Waits;
-use crate::engine::work::{HostCall, Job, Queued, Task, Work};
-use crate::machine::Machine;
-use crate::machine::config::{Config, OnDeadlock, Scheduler, Time};
+use crate::engine::values::Values;
+use crate::engine::waits::Waits;
+use crate::engine::wake::{WAKES, Wake};
+use crate::engine::work::{Queued, Step, Task, Turn};
+use crate::machine::config::Config;
 use crate::machine::handles::Table;
 use crate::machine::misuse::Misuses;
 use crate::memory::allocations::Allocations;
 use crate::order::Feed;
 use crate::processes::Record;
-use crate::random;
 
 pub(crate) mod busy;
 pub(crate) mod channel;
 pub(crate) mod clock;
 pub(crate) mod context;
-#[cfg(feature = "courtesy")]
-mod courtesy;
 pub(crate) mod deadlock;
 mod default_stream;
 mod feed;
 pub(crate) mod host_wait;
 pub(crate) mod idle_threads;
+pub(crate) mod jobs;
+mod lost_memory;
 mod marks;
+pub(crate) mod pending;
 pub(crate) mod point;
+mod schedule;
 pub(crate) mod stream;
+mod tasks;
 pub(crate) mod thread_time;
+pub(crate) mod threads;
 pub(crate) mod time;
 pub(crate) mod user_object;
+mod values;
 pub(crate) mod virtual_time;
+mod waits;
+pub(crate) mod wake;
 pub(crate) mod work;
 pub(crate) mod workers;
 
 /// What there is to do, and who does it.
 pub(crate) struct Engine {
-    clock: Clock,
-    /// What the streams of each context share, by context.
-    contexts: Vec<ContextWork>,
-    /// Whether an idle stream does its work at once; otherwise a seeded scheduler does.
-    prompt: bool,
-    virtual_time: bool,
-    on_deadlock: OnDeadlock,
-    ready: Vec<u32>,
-    /// Streams by the point that their first task waits for.
-    parked: BTreeMap<u64, Vec<u32>>,
-    /// Streams whose first task waits for another process.
-    shared_waits: Vec<u32>,
-    /// Streams whose first task waits for a value in memory, or for an external semaphore.
-    value_waits: Vec<u32>,
-    /// How many channels a context has.
-    channel_count: u32,
-    /// The deadlocks that were found, in words.
-    deadlocks: Vec<String>,
-    /// The driver's own threads.
-    threads: Vec<JoinHandle<()>>,
-    /// Threads in `Machine::done`.
-    waiters: usize,
-    /// Where waits for values hold back what was submitted after them.
-    channels: Channels,
+    pub(crate) clock: Clock,
+    pub(crate) contexts: Contexts,
+    schedule: Schedule,
+    parked: Parked,
+    pub(crate) channels: Channels,
     /// The waits and writes of values that are under way, for the search for deadlocks.
-    values: Values,
+    pub(crate) values: Values,
     /// The place of the task that was submitted last.
     last_place: u64,
-    host_queue: VecDeque<Job>,
-    pool_queue: VecDeque<Job>,
-    host_threads: usize,
-    /// Threads that were started to set and copy memory, and those for other work of the device.
-    pool_threads: usize,
-    device_threads: usize,
-    pool_idle: usize,
-    ticker_threads: usize,
-    /// The threads that do jobs, as the system numbers them, as far as they have begun.
-    workers: Vec<i32>,
-    /// The thread that called last, where a seeded scheduler asks for that.
-    caller: i32,
-    /// Whether a call waits for what a seeded step began.
-    stepping: bool,
-    /// Jobs that a thread is doing.
-    running: usize,
-    /// Those of them that run functions of the program.
-    in_host: usize,
-    /// And those that do other work of the device than to set and copy memory.
-    in_device: usize,
+    next_point: u64,
+    pub(crate) threads: Threads,
+    pub(crate) jobs: Jobs,
     /// Streams that are busy for some time.
     busy: Busy,
-    timer_threads: usize,
+    /// What the driver's threads sleep on.
+    wake: &'static Wake,
+    /// Threads of the program that wait for work to be done.
+    pub(crate) waiters: Waiters,
     /// Who waits in virtual time.
     waits: Waits,
-    /// Virtual time has moved with a piece of work.
-    time_moved: bool,
-    next_point: u64,
     /// User objects, which the thread of the host functions destroys.
-    objects: UserObjects,
-    /// Threads that wait for a context to have no work, or for memory not to be used.
-    idle_waiters: usize,
-    /// The seeded scheduler's state.
-    random: u64,
-    /// Host functions do not start while this is set.
-    hold_host_functions: bool,
+    pub(crate) objects: UserObjects,
+}
+
+/// Streams whose first task waits.
+struct Parked {
+    /// By the point that it waits for.
+    points: BTreeMap<u64, Vec<u32>>,
+    /// For another process.
+    shared: Vec<u32>,
+    /// For a value in memory, or for an external semaphore.
+    values: Vec<u32>,
+}
+
+/// How many threads of the program wait for work to be done.
+pub(crate) struct Waiters {
+    wake: &'static Wake,
+    count: usize,
+    /// Those that wait for a context to have no work, or for memory not to be used.
+    pub(crate) for_idle: usize,
+}
+
+impl Waiters {
+    /// Has them look again.
+    fn wake(&self) {
+        if self.count > 0 {
+            self.wake.done.notify_all();
+        }
+    }
+}
+
+impl Parked {
+    const fn new() -> Self {
+        Self { points: BTreeMap::new(), shared: Vec::new(), values: Vec::new() }
+    }
 }
 
 impl Engine {
     pub(crate) const fn new(slot: usize) -> Self {
+        let wake = &WAKES[slot];
         Self {
             clock: Clock::new(),
-            contexts: Vec::new(),
-            prompt: true,
-            virtual_time: false,
-            on_deadlock: OnDeadlock::Misuse,
-            ready: Vec::new(),
-            parked: BTreeMap::new(),
-            shared_waits: Vec::new(),
-            value_waits: Vec::new(),
-            channel_count: DEFAULT_CHANNELS,
-            deadlocks: Vec::new(),
-            threads: Vec::new(),
-            waiters: 0,
+            contexts: Contexts::new(),
+            schedule: Schedule::new(),
+            parked: Parked::new(),
             channels: Channels::new(),
             values: Values::new(),
             last_place: 0,
-            host_queue: VecDeque::new(),
-            pool_queue: VecDeque::new(),
-            host_threads: 0,
-            pool_threads: 0,
-            device_threads: 0,
-            pool_idle: 0,
-            ticker_threads: 0,
-            workers: Vec::new(),
-            caller: 0,
-            stepping: false,
-            running: 0,
-            in_host: 0,
-            in_device: 0,
-            busy: Busy::new(),
-            timer_threads: 0,
-            waits: Waits::new(),
-            time_moved: false,
             next_point: 0,
+            threads: Threads::new(),
+            jobs: Jobs::new(wake),
+            busy: Busy::new(),
+            wake,
+            waiters: Waiters { wake, count: 0, for_idle: 0 },
+            waits: Waits::new(),
             objects: UserObjects::new(slot),
-            idle_waiters: 0,
-            random: 0,
-            hold_host_functions: false,
         }
     }
 
     pub(crate) fn reset(&mut self, life: u64) {
+        let slot = self.objects.slot();
         let objects = self.objects.next_life(life);
-        *self = Self { objects, ..Self::new(0) };
+        *self = Self { objects, ..Self::new(slot) };
     }
 
     /// A driver starts with this configuration.
-    pub(crate) fn start(&mut self, config: &Config) {
-        self.clock.start(config.time);
-        self.virtual_time = config.time == Time::Virtual;
-        self.on_deadlock = config.on_deadlock;
-        self.prompt = true;
-        if let Scheduler::Seeded(seed) = config.scheduler {
-            (self.prompt, self.random) = (false, seed);
-        }
+    pub(crate) fn start(&mut self, config: &Config, listen: Listen) {
+        self.clock.start(config.work.time);
+        self.values.reaction = config.on_deadlock;
+        self.schedule.start(config.work.scheduler);
+        self.threads.listen = Some(listen);
+    }
+
+    /// Whether a thread does a job, or waits in a call.
+    pub(crate) fn has_threads_inside(&self) -> bool {
+        self.jobs.are_under_way() || self.waiters.count > 0
+    }
+
+    /// Drops all work that no thread has begun. The driver's own threads.
+    pub(crate) fn abandon(&mut self) -> Vec<JoinHandle<()>> {
+        self.schedule.ready.clear();
+        self.parked = Parked::new();
+        self.channels.clear();
+        self.values.clear();
+        self.jobs.clear();
+        self.busy.clear();
+        core::mem::take(&mut self.threads.handles)
     }
 
     pub(crate) fn new_point(&mut self, timing: bool, shared: Option<Record>) -> Arc<Point> {
@@ -210,11 +202,6 @@ impl Engine {
             shared,
         })
     }
-
-    /// A number below `bound`, from the seed.
-    pub(crate) fn draw(&mut self, bound: usize) -> usize {
-        (random::next(&mut self.random) % bound.max(1) as u64) as usize
-    }
 }
 
 /// The engine at work, with the parts that work in streams touches: a free ends memory, the order
@@ -225,8 +212,6 @@ pub(crate) struct Running<'a> {
     pub(crate) memory: &'a mut Allocations,
     pub(crate) feed: Option<&'a mut Feed>,
     pub(crate) misuses: &'a Misuses,
-    /// Whose threads are woken.
-    pub(crate) machine: &'static Machine,
 }
 
 impl Running<'_> {
@@ -241,7 +226,7 @@ impl Running<'_> {
 
     /// A record in a stream that has nothing to do is done at once: its stamp, 0 without timing.
     pub(crate) fn record_now(&mut self, stream: u32, timing: bool) -> Option<u64> {
-        let now = self.engine.prompt && self.streams[stream].queue.is_empty();
+        let now = self.engine.schedule.prompt && self.streams[stream].queue.is_empty();
         now.then(|| if timing { self.engine.clock.stamp() } else { 0 })
     }
 
@@ -266,7 +251,8 @@ impl Running<'_> {
         if self.engine.channels.is_empty() || !entry.queue.is_empty() || entry.channel == u32::MAX {
             return;
         }
-        let (context, own, count) = (entry.context, entry.channel, self.engine.channel_count);
+        let (context, own, count) =
+            (entry.context, entry.channel, self.engine.channels.per_context);
         let waits = |channel: &u32| self.engine.channels.count((context, *channel));
         let others = (own..count).chain(0..own);
         if let Some(channel) = others.min_by_key(waits) {
@@ -288,32 +274,32 @@ impl Running<'_> {
         entry.queue.push_back(queued);
         let context = entry.context;
         if was_idle {
-            self.engine.contexts[context as usize].busy.insert(stream);
-            self.engine.ready.push(stream);
+            self.engine.contexts[context].busy.insert(stream);
+            self.engine.schedule.ready.push(stream);
         }
     }
 
     /// Does what can be done now.
     pub(crate) fn run(&mut self) {
-        if self.engine.prompt {
-            while let Some(stream) = self.engine.ready.pop() {
+        if self.engine.schedule.prompt {
+            while let Some(stream) = self.engine.schedule.ready.pop() {
                 while self.step(stream) {}
             }
-        } else if !self.engine.ready.is_empty() {
-            self.machine.ticker.notify_one();
+        } else if !self.engine.schedule.ready.is_empty() {
+            self.engine.wake.ticker.notify_one();
         }
     }
 
     /// Does one task of one ready stream, chosen by the seed. Whether there was one.
     pub(crate) fn step_at_random(&mut self) -> bool {
-        if self.engine.ready.is_empty() {
+        if self.engine.schedule.ready.is_empty() {
             return false;
         }
-        let count = self.engine.ready.len();
-        let chosen = self.engine.draw(count);
-        let stream = self.engine.ready.swap_remove(chosen);
+        let count = self.engine.schedule.ready.len();
+        let chosen = self.engine.schedule.draw(count);
+        let stream = self.engine.schedule.ready.swap_remove(chosen);
         if self.step(stream) {
-            self.engine.ready.push(stream);
+            self.engine.schedule.ready.push(stream);
         }
         true
     }
@@ -321,7 +307,7 @@ impl Running<'_> {
     /// Does the first task of a stream. Whether the stream can go on.
     fn step(&mut self, stream: u32) -> bool {
         let goes_on = self.do_first_task(stream);
-        if core::mem::take(&mut self.engine.time_moved) {
+        if core::mem::take(&mut self.engine.clock.moved) {
             self.time_moved();
         }
         goes_on
@@ -329,138 +315,27 @@ impl Running<'_> {
 
     fn do_first_task(&mut self, stream: u32) -> bool {
         let Some(entry) = self.streams.get_mut(stream) else { return false };
-        let (context, id, key) = (entry.context, entry.id, (entry.context, entry.channel));
+        let (id, key) = (entry.id, (entry.context, entry.channel));
         let Some(Queued { at, task }) = entry.queue.pop_front() else {
             self.went_idle(stream);
             return false;
         };
-        let failed = self.engine.failure(context);
-        let again = |task| Queued { at, task };
-        let in_turn = self.engine.channels.is_empty() || failed.is_some() || !task.takes_turns();
-        if !in_turn && self.engine.channels.hold(key, at, stream) {
-            self.streams[stream].queue.push_front(again(task));
-            return false;
+        let failed = self.engine.contexts.failure(key.0).is_some();
+        let channels = &mut self.engine.channels;
+        let in_turn = channels.is_empty() || failed || !task.takes_turns();
+        let step = if in_turn || !channels.hold(key, at, stream) {
+            self.do_task(&Turn { stream, id, key, at, failed }, task)
+        } else {
+            Step::Blocked(task)
+        };
+        let queue = &mut self.streams[stream].queue;
+        match step {
+            Step::Done if queue.is_empty() => self.went_idle(stream),
+            Step::Done => return true,
+            Step::Blocked(task) => queue.push_front(Queued { at, task }),
+            Step::Running => queue.push_front(Queued { at, task: Task::Running }),
         }
-        match task {
-            Task::Complete(point) => self.complete(&point),
-            Task::Wait(point) if point.is_done() || failed.is_some() => {}
-            Task::Wait(point) => {
-                self.engine.parked.entry(point.id).or_default().push(stream);
-                self.streams[stream].queue.push_front(again(Task::Wait(point)));
-                return false;
-            }
-            Task::WaitShared(wait) if wait.is_done() || failed.is_some() => {}
-            Task::WaitShared(wait) => {
-                self.listen_for(&wait);
-                self.engine.shared_waits.push(stream);
-                self.streams[stream].queue.push_front(again(Task::WaitShared(wait)));
-                return false;
-            }
-            Task::WaitValue(wait, origin) if wait.is_done() || failed.is_some() => {
-                self.engine.value_passed(key, at);
-                if failed.is_none() {
-                    self.feed(|feed| feed.wait_ended(wait.word.cell(), origin.number));
-                }
-            }
-            Task::WaitValue(wait, origin) => {
-                self.engine.values.waits(at, &wait);
-                self.engine.value_waits.push(stream);
-                self.streams[stream].queue.push_front(again(Task::WaitValue(wait, origin)));
-                self.machine.ticker.notify_one();
-                return false;
-            }
-            Task::WriteValue(write, _) => {
-                if failed.is_none() {
-                    let changes = write.changes();
-                    write.execute();
-                    self.feed(|feed| {
-                        feed.word_written(write.word.cell(), write.value);
-                        feed.written(at, changes);
-                    });
-                }
-                self.engine.values.written(at, &write);
-                self.look_at_values();
-            }
-            Task::WaitSemaphore(point, origin) => {
-                if failed.is_none() && !point.take() {
-                    self.engine.value_waits.push(stream);
-                    self.streams[stream]
-                        .queue
-                        .push_front(again(Task::WaitSemaphore(point, origin)));
-                    self.machine.ticker.notify_one();
-                    return false;
-                }
-                if failed.is_none() {
-                    let cell = || point.semaphore.order.cell();
-                    self.feed(|feed| feed.wait_ended(cell(), origin.number));
-                }
-            }
-            Task::SignalSemaphore(point, origin) => {
-                if failed.is_none() {
-                    if let Err(what) = point.signal() {
-                        let what = format!("external semaphore {:#x}: {what}", point.handle);
-                        self.misuses.undefined_later(origin, &what);
-                    }
-                    self.feed(|feed| feed.written(at, true));
-                    self.look_at_values();
-                }
-            }
-            Task::Host(call) => {
-                if failed.is_none() || matches!(call, HostCall::Callback(..)) {
-                    self.streams[stream].queue.push_front(again(Task::Running));
-                    let work = Work::Host(call);
-                    self.engine.host_queue.push_back(Job { stream, id, at, work });
-                    self.machine.host.notify_one();
-                    return false;
-                }
-            }
-            // At once: with another thread the time would depend on which is faster.
-            Task::Memory(work) if failed.is_none() && self.engine.virtual_time => {
-                self.feed(|feed| work.begins(feed, at));
-                work.execute();
-                self.feed(|feed| work.ends(feed));
-                self.engine.clock.advance(work.virtual_ns());
-                self.engine.time_moved = true;
-                self.look_at_values();
-            }
-            Task::Memory(work) => {
-                if failed.is_none() {
-                    // The host may see the bytes before the thread that writes them comes back.
-                    self.feed(|feed| work.begins(feed, at));
-                    let work = Work::Memory(work);
-                    self.streams[stream].queue.push_front(again(Task::Running));
-                    self.engine.pool_queue.push_back(Job { stream, id, at, work });
-                    self.machine.pool.notify_one();
-                    return false;
-                }
-            }
-            Task::Device(work) => {
-                if failed.is_none() {
-                    let work = Work::Device(work);
-                    self.streams[stream].queue.push_front(again(Task::Running));
-                    self.engine.pool_queue.push_back(Job { stream, id, at, work });
-                    self.machine.pool.notify_one();
-                    return false;
-                }
-            }
-            Task::Free(region) => self.memory.free_now(&region),
-            Task::Busy(ns) => {
-                if failed.is_none() {
-                    self.streams[stream].queue.push_front(again(Task::Running));
-                    self.begin_busy(stream, id, ns);
-                    return false;
-                }
-            }
-            Task::Running => {
-                self.streams[stream].queue.push_front(again(Task::Running));
-                return false;
-            }
-        }
-        if self.streams[stream].queue.is_empty() {
-            self.went_idle(stream);
-            return false;
-        }
-        true
+        false
     }
 
     pub(crate) fn complete(&mut self, point: &Point) {
@@ -473,84 +348,83 @@ impl Running<'_> {
             shared.complete();
             self.feed(|feed| feed.record_done(point.id));
         }
-        if let Some(streams) = self.engine.parked.remove(&point.id) {
-            self.engine.ready.extend(streams);
+        if let Some(streams) = self.engine.parked.points.remove(&point.id) {
+            self.engine.schedule.ready.extend(streams);
         }
-        for references in self.engine.objects.take_done() {
-            self.engine.release_objects(self.feed.as_deref_mut(), references);
+        let Engine { objects, jobs, .. } = &mut *self.engine;
+        for references in objects.take_done() {
+            objects.release_all(jobs, self.feed.as_deref_mut(), references);
         }
-        if point.wanted.load(Ordering::Relaxed) && self.engine.waiters > 0 {
-            self.machine.done.notify_all();
+        if point.wanted.load(Ordering::Relaxed) {
+            self.engine.waiters.wake();
         }
     }
 
     fn went_idle(&mut self, stream: u32) {
         let Some(entry) = self.streams.get(stream) else { return };
         let (context, destroyed) = (entry.context, entry.destroyed);
-        self.engine.contexts[context as usize].busy.remove(&stream);
+        self.engine.contexts[context].busy.remove(&stream);
         self.engine.waits.changed();
         if destroyed {
             self.streams.remove(stream);
         }
-        if self.engine.idle_waiters > 0 && self.engine.waiters > 0 {
-            self.machine.done.notify_all();
+        if self.engine.waiters.for_idle > 0 {
+            self.engine.waiters.wake();
         }
     }
 
     /// Looks again at the streams that wait for other processes.
     pub(crate) fn recheck_shared(&mut self) {
-        let waiting = core::mem::take(&mut self.engine.shared_waits);
-        self.engine.ready.extend(waiting);
+        let waiting = core::mem::take(&mut self.engine.parked.shared);
+        self.engine.schedule.ready.extend(waiting);
         self.run();
     }
 
     /// Looks at the words that streams wait for. Whether one of those can go on.
     pub(crate) fn look_at_values(&mut self) -> bool {
-        if self.engine.value_waits.is_empty() {
+        if self.engine.parked.values.is_empty() {
             return false;
         }
         let (streams, contexts) = (&*self.streams, &self.engine.contexts);
-        let before = self.engine.ready.len();
+        let before = self.engine.schedule.ready.len();
         let goes_on = |stream: &mut u32| match streams
             .get(*stream)
             .map(|entry| (entry.context, entry.queue.front()))
         {
             Some((context, Some(Queued { task: Task::WaitValue(wait, _), .. }))) => {
-                wait.is_done() || contexts[context as usize].failed.is_some()
+                wait.is_done() || contexts[context].failed.is_some()
             }
             Some((context, Some(Queued { task: Task::WaitSemaphore(point, _), .. }))) => {
-                point.is_reached() || contexts[context as usize].failed.is_some()
+                point.is_reached() || contexts[context].failed.is_some()
             }
             _ => true,
         };
-        let going: Vec<u32> = self.engine.value_waits.extract_if(.., goes_on).collect();
-        self.engine.ready.extend(going);
-        self.engine.ready.len() > before
+        let going: Vec<u32> = self.engine.parked.values.extract_if(.., goes_on).collect();
+        self.engine.schedule.ready.extend(going);
+        self.engine.schedule.ready.len() > before
     }
 
     /// Moves every stream that waits back to `ready`, to be looked at again.
     pub(crate) fn look_again(&mut self) {
-        let parked = core::mem::take(&mut self.engine.parked);
-        self.engine.ready.extend(parked.into_values().flatten());
-        let values = core::mem::take(&mut self.engine.value_waits);
-        self.engine.ready.extend(values);
+        let parked = core::mem::take(&mut self.engine.parked.points);
+        self.engine.schedule.ready.extend(parked.into_values().flatten());
+        let values = core::mem::take(&mut self.engine.parked.values);
+        self.engine.schedule.ready.extend(values);
         let held = self.engine.channels.take_held();
-        self.engine.ready.extend(held);
+        self.engine.schedule.ready.extend(held);
         self.end_busy_of_failed();
         self.engine.waits.changed();
         self.recheck_shared();
-        if self.engine.waiters > 0 {
-            self.machine.done.notify_all();
-        }
+        self.engine.waiters.wake();
     }
 
     /// A context fails for good, with the green contexts of its device: what it had to do is left
     /// out, and every call about it returns the code.
     pub(crate) fn fail(&mut self, context: u32, code: CUresult) {
-        if self.engine.fail_contexts_with(context, code) {
+        if self.engine.contexts.fail_with(context, code) {
             self.look_again();
             // What is held back is held no longer.
-            self.machine.host.notify_all();
+            self.engine.wake.host.notify_all();
         }
     }
 
@@ -561,7 +435,7 @@ impl Running<'_> {
             && let Some(Queued { task: Task::Running, .. }) = entry.queue.front()
         {
             entry.queue.pop_front();
-            self.engine.ready.push(stream);
+            self.engine.schedule.ready.push(stream);
         }
     }
 }
@@ -582,7 +456,7 @@ impl Engine {
     /// A wait for a value is over: what it held back can go on.
     fn value_passed(&mut self, key: ChannelKey, at: u64) {
         let held = self.channels.pass(key, at);
-        self.ready.extend(held);
+        self.schedule.ready.extend(held);
         self.values.passed(at);
     }
 }

@@ -6,6 +6,7 @@ use crate::abi::*;
 use crate::engine::work::{Queued, Task};
 
 /// A stream: a queue of work that is done in order.
+#[derive(Default)]
 pub(crate) struct Stream {
     pub(crate) context: u32,
     pub(crate) flags: u32,
@@ -38,22 +39,7 @@ impl Stream {
         is_legacy: bool,
         channel: u32,
     ) -> Self {
-        Self {
-            context,
-            flags,
-            priority,
-            id,
-            is_legacy,
-            created: false,
-            destroyed: false,
-            queue: VecDeque::new(),
-            channel,
-            submitted: 0,
-            joined: None,
-            legacy_seen: None,
-            context_waits_seen: 0,
-            attributes: BTreeMap::new(),
-        }
+        Self { context, flags, priority, id, is_legacy, channel, ..Self::default() }
     }
 
     /// Whether it has work of its own that is not done.

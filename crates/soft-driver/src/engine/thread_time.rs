@@ -74,12 +74,12 @@ mod tests {
     /// One that sleeps has had the time, and so has one that runs; what has not begun has not.
     #[test]
     fn sleep_and_work_are_time() {
-        let ((tell, hear), (end, ended)) = (channel(), channel::<()>());
+        let ((sender, receiver), (end, ended)) = (channel(), channel::<()>());
         let sleeper = std::thread::spawn(move || {
-            tell.send(this_thread()).unwrap();
+            sender.send(this_thread()).unwrap();
             let _ = ended.recv();
         });
-        let thread = hear.recv().unwrap();
+        let thread = receiver.recv().unwrap();
         while is_runnable(thread) {
             std::thread::yield_now();
         }

@@ -9,14 +9,14 @@ use crate::machine::Machine;
 
 impl Engine {
     pub(crate) fn passing(&self) -> Passing {
-        let engine = self;
-        if self.next_moment().is_none() || !self.virtual_time || !engine.pool_queue.is_empty() {
+        let jobs = &self.jobs;
+        if self.next_moment().is_none() || !self.clock.is_virtual() || !jobs.pool.is_empty() {
             return Passing::No;
         }
-        let waits = engine.hold_host_functions || engine.host_queue.is_empty();
-        match engine.running {
+        let waits = jobs.host_held || jobs.host.is_empty();
+        match jobs.running {
             0 if waits => Passing::Now,
-            running if running == engine.in_host => Passing::Soon,
+            running if running == jobs.in_host => Passing::Soon,
             _ => Passing::No,
         }
     }
@@ -25,15 +25,6 @@ impl Engine {
     fn next_moment(&self) -> Option<u64> {
         let ends = [self.busy.next(), self.waits.next()];
         ends.into_iter().flatten().min()
-    }
-
-    pub(crate) fn is_virtual(&self) -> bool {
-        self.virtual_time
-    }
-
-    /// The time, in nanoseconds since the driver started.
-    pub(crate) fn now(&self) -> u64 {
-        self.clock.now()
     }
 }
 
@@ -44,14 +35,12 @@ impl Running<'_> {
         let busy = &mut self.engine.busy;
         busy.begun += 1;
         busy.until.insert((end, busy.begun), (stream, id));
-        if !self.engine.virtual_time {
-            self.machine.timer.notify_one();
+        if !self.engine.clock.is_virtual() {
+            self.engine.wake.timer.notify_one();
         } else {
             self.engine.waits.changed();
-            if self.engine.waiters > 0 {
-                // Who waits lets the time pass.
-                self.machine.done.notify_all();
-            }
+            // Who waits lets the time pass.
+            self.engine.waiters.wake();
         }
     }
 
@@ -64,9 +53,9 @@ impl Running<'_> {
             self.go_on(stream, id);
             self.run();
         }
-        if !self.engine.prompt && self.engine.waiters > 0 {
+        if !self.engine.schedule.prompt {
             // A waiter may have to do the next step itself.
-            self.machine.done.notify_all();
+            self.engine.waiters.wake();
         }
     }
 
@@ -74,8 +63,8 @@ impl Running<'_> {
     pub(crate) fn end_busy_of_failed(&mut self) {
         let (streams, contexts) = (&*self.streams, &self.engine.contexts);
         let failed = |stream: u32, id: u64| {
-            let of = streams.get(stream).filter(|entry| entry.id == id);
-            of.is_none_or(|entry| contexts[entry.context as usize].failed.is_some())
+            let found = streams.get(stream).filter(|entry| entry.id == id);
+            found.is_none_or(|entry| contexts[entry.context].failed.is_some())
         };
         let busy = self.engine.busy.until.iter();
         let over: Vec<(u64, u64)> =
@@ -91,7 +80,7 @@ impl Running<'_> {
     pub(crate) fn pass_time_to(&mut self, ns: u64) {
         loop {
             // What is ready takes no time.
-            while !self.engine.prompt && self.step_at_random() {}
+            while !self.engine.schedule.prompt && self.step_at_random() {}
             let Some(next) = self.engine.busy.next().filter(|next| *next <= ns) else { break };
             self.engine.clock.reach(next);
             self.end_busy();
@@ -101,7 +90,7 @@ impl Running<'_> {
 
     /// Virtual time has moved with a copy: who is done by now goes on.
     pub(crate) fn time_moved(&mut self) {
-        if !self.engine.busy.is_empty() && self.engine.virtual_time {
+        if !self.engine.busy.is_empty() && self.engine.clock.is_virtual() {
             self.end_busy();
         }
     }
@@ -119,19 +108,19 @@ impl Running<'_> {
 pub(crate) fn timer_thread(machine: &'static Machine, epoch: u64) {
     let mut state = machine.lock();
     loop {
-        if state.epoch != epoch || state.stopping {
+        if state.life.is_over(epoch) {
             return;
         }
         let Some(next) = state.engine.busy.next() else {
-            state = state.wait(&machine.timer);
+            state = state.wait(&machine.wake.timer);
             continue;
         };
         let left = next.saturating_sub(state.engine.clock.now());
         if left > 0 {
             let left = Duration::from_nanos(left);
-            (state, _) = state.wait_timeout(&machine.timer, left);
+            (state, _) = state.wait_timeout(&machine.wake.timer, left);
             continue;
         }
-        state.running(machine).end_busy();
+        state.running().end_busy();
     }
 }

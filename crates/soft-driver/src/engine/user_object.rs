@@ -3,15 +3,13 @@
 
 use std::sync::Arc;
 
-use crate::engine::Engine;
+use crate::engine::jobs::Jobs;
 use crate::engine::point::Point;
 use crate::engine::work::{Destroy, Job, Work};
-use crate::machine::MACHINES;
 use crate::machine::handles::{Kind, Table};
 use crate::order::Feed;
 
-#[cfg(feature = "courtesy")]
-mod courtesy;
+mod references;
 
 /// A user object.
 struct UserObject {
@@ -24,7 +22,7 @@ struct UserObject {
 pub(crate) type References = Vec<(u32, u32)>;
 
 /// The user objects, and the references that go once a launch is done.
-pub(super) struct UserObjects {
+pub(crate) struct UserObjects {
     table: Table<UserObject>,
     deferred: Vec<(Arc<Point>, References)>,
 }
@@ -43,6 +41,10 @@ impl UserObjects {
         next
     }
 
+    pub(super) fn slot(&self) -> usize {
+        self.table.slot()
+    }
+
     /// The references whose launches are done.
     pub(super) fn take_done(&mut self) -> Vec<References> {
         if self.deferred.is_empty() {
@@ -51,18 +53,16 @@ impl UserObjects {
         let done = self.deferred.extract_if(.., |(last, _)| last.is_done());
         done.map(|(_, references)| references).collect()
     }
-}
 
-impl Engine {
     /// How many there are.
-    pub(crate) fn live_objects(&self) -> usize {
-        self.objects.table.len()
+    pub(crate) fn len(&self) -> usize {
+        self.table.len()
     }
 
     /// Another holder of the same references.
-    pub(crate) fn share_objects(&mut self, references: &References) -> References {
+    pub(crate) fn share(&mut self, references: &References) -> References {
         for (object, count) in references {
-            if let Some(entry) = self.objects.table.get_mut(*object) {
+            if let Some(entry) = self.table.get_mut(*object) {
                 entry.references += u64::from(*count);
             }
         }
@@ -70,37 +70,48 @@ impl Engine {
     }
 
     /// Takes back references to an object. The last one has it destroyed.
-    pub(crate) fn release_object(&mut self, feed: Option<&mut Feed>, object: u32, count: u32) {
-        let Some(entry) = self.objects.table.get_mut(object) else { return };
+    pub(crate) fn release(
+        &mut self,
+        jobs: &mut Jobs,
+        feed: Option<&mut Feed>,
+        object: u32,
+        count: u32,
+    ) {
+        let Some(entry) = self.table.get_mut(object) else { return };
         entry.references = entry.references.saturating_sub(u64::from(count));
         if entry.references == 0
-            && let Some(entry) = self.objects.table.remove(object)
+            && let Some(entry) = self.table.remove(object)
         {
             if let Some(feed) = feed {
                 feed.object_released(u64::from(object));
             }
             let work = Work::Destroy(entry.destroy);
-            self.host_queue.push_back(Job { stream: u32::MAX, id: 0, at: 0, work });
-            MACHINES[self.objects.table.slot()].host.notify_one();
+            jobs.give_host(Job { stream: u32::MAX, id: 0, at: 0, work });
         }
     }
 
-    pub(crate) fn release_objects(&mut self, mut feed: Option<&mut Feed>, references: References) {
+    pub(crate) fn release_all(
+        &mut self,
+        jobs: &mut Jobs,
+        mut feed: Option<&mut Feed>,
+        references: References,
+    ) {
         for (object, count) in references {
-            self.release_object(feed.as_deref_mut(), object, count);
+            self.release(jobs, feed.as_deref_mut(), object, count);
         }
     }
 
     /// The same once a launch is done.
-    pub(crate) fn release_objects_after(
+    pub(crate) fn release_after(
         &mut self,
+        jobs: &mut Jobs,
         feed: Option<&mut Feed>,
         last: Option<Arc<Point>>,
         references: References,
     ) {
         match last.filter(|last| !last.is_done()) {
-            Some(last) => self.objects.deferred.push((last, references)),
-            None => self.release_objects(feed, references),
+            Some(last) => self.deferred.push((last, references)),
+            None => self.release_all(jobs, feed, references),
         }
     }
 }

@@ -10,7 +10,6 @@
 //!    with, or the limit of a wait.
 
 use core::time::Duration;
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 use std::time::Instant;
 
@@ -33,90 +32,11 @@ const PATIENCE: u32 = 8;
 /// The questions that are kept for each thread.
 const QUESTIONS: usize = 256;
 
-pub(crate) struct Waits {
-    /// Grows with all that a thread may wait for.
-    changes: u64,
-    /// How often time has moved.
-    moves: u64,
-    /// The threads that wait, and the changes that they know of.
-    waiting: BTreeMap<i32, u64>,
-    /// How often a thread or a task stopped waiting.
-    left: u64,
-    /// How many of them, or of those that just look, wait for what the driver does not see.
-    lookers: usize,
-    /// The limits of waits, with their threads.
-    limits: BTreeSet<(u64, i32)>,
-    /// How many tasks wait, and how they are woken.
-    tasks: usize,
-    look: Option<fn()>,
-    /// After which changes, and what of other threads, the last look was.
-    looked: Option<(u64, u64)>,
-    /// Whether a thread looks after the time now.
-    attended: bool,
-    quiet: Quiet,
-    threads: BTreeMap<i32, Program>,
-    /// Threads that wait for others.
-    servants: Vec<i32>,
-    has_thread: bool,
-}
-
-/// A thread of the program.
-#[derive(Default)]
-struct Program {
-    calls: u64,
-    /// What it asked since its last other call: the question, how often, and after how many moves.
-    asked: Vec<(u64, u32, u64)>,
-}
-
-impl Waits {
-    pub(crate) const fn new() -> Self {
-        Self {
-            changes: 0,
-            moves: 0,
-            waiting: BTreeMap::new(),
-            left: 0,
-            lookers: 0,
-            limits: BTreeSet::new(),
-            tasks: 0,
-            look: None,
-            looked: None,
-            attended: false,
-            quiet: Quiet::new(),
-            threads: BTreeMap::new(),
-            servants: Vec::new(),
-            has_thread: false,
-        }
-    }
-
-    /// The first limit of a wait.
-    pub(crate) fn next(&self) -> Option<u64> {
-        self.limits.first().map(|(limit, _)| *limit)
-    }
-
-    /// Something has happened that a thread may wait for.
-    pub(crate) fn changed(&mut self) {
-        self.changes += 1;
-    }
-
-    /// Whether the calling thread waits for others, so that its calls are not the program's.
-    pub(crate) fn is_servant(&self) -> bool {
-        !self.servants.is_empty() && self.servants.contains(&this_thread())
-    }
-}
-
 impl Engine {
-    /// Whether the waiting threads know of all that has happened.
-    fn all_know(&self) -> bool {
-        let waits = &self.waits;
-        waits.waiting.values().all(|known| *known == waits.changes)
-    }
-
     /// Wakes all that wait.
-    fn wake_all(&mut self, machine: &'static Machine) {
+    fn wake_all(&mut self) {
         self.waits.changed();
-        if self.waiters > 0 {
-            machine.done.notify_all();
-        }
+        self.waiters.wake();
     }
 }
 
@@ -124,7 +44,7 @@ impl Machine {
     /// A call of the program in virtual time. Whether it is one that repeats a question.
     pub(crate) fn note_call(&'static self, epoch: u64, is_question: bool, is_neutral: bool) {
         let mut state = self.lock();
-        if state.epoch != epoch || state.engine.waits.is_servant() {
+        if state.life.epoch != epoch || state.engine.waits.is_servant() {
             return;
         }
         let program = state.engine.waits.threads.entry(this_thread()).or_default();
@@ -138,7 +58,7 @@ impl Machine {
     /// waits for a step; whether it did.
     pub(crate) fn repeated(&'static self, epoch: u64, question: u64) -> bool {
         let mut state = self.lock();
-        if state.epoch != epoch || state.stopping || state.engine.waits.is_servant() {
+        if state.life.is_over(epoch) || state.engine.waits.is_servant() {
             return false;
         }
         let waits = &mut state.engine.waits;
@@ -168,7 +88,7 @@ impl Machine {
     /// Waits until something happens, or until virtual time is `limit`, but not for long.
     fn wait_by_clock(&'static self, epoch: u64, limit: u64) {
         let mut state = self.lock();
-        if state.epoch != epoch || state.stopping {
+        if state.life.is_over(epoch) {
             drop(state);
             std::thread::sleep(LOOK);
             return;
@@ -194,22 +114,18 @@ impl Machine {
         }
         state.engine.waits.lookers -= 1;
         state.engine.waits.limits.remove(&(limit, me));
-        if state.engine.waiters > 0 {
-            // Another one has to look after the time.
-            self.done.notify_all();
-        }
+        // Another one has to look after the time.
+        state.engine.waiters.wake();
     }
 
     /// A step of a seeded scheduler, if there is one to do.
     fn seeded_step(&'static self, mut state: Locked, epoch: u64) -> Result<Step, CUresult> {
-        if state.engine.prompt || state.engine.ready.is_empty() {
+        if !state.engine.schedule.has_steps() {
             return Ok(Step::None(state));
         }
-        state.engine.caller = this_thread();
+        state.engine.schedule.caller = this_thread();
         let state = self.pump(state);
-        if state.epoch != epoch || state.stopping {
-            return Err(DEINITIALIZED);
-        }
+        state.life.lasts(epoch)?;
         Ok(Step::Done(state))
     }
 
@@ -241,9 +157,9 @@ impl Machine {
         pause: &mut Duration,
         (known, for_tasks): (u64, bool),
     ) -> Result<Locked, CUresult> {
-        let seeded = |state: &State| !state.engine.prompt && !state.engine.ready.is_empty();
+        let seeded = |state: &State| state.engine.schedule.has_steps();
         let can_pass = |state: &State| seeded(state) || state.engine.passing() != Passing::No;
-        if !state.engine.waits.attended && can_pass(&state) && state.engine.all_know() {
+        if !state.engine.waits.attended && can_pass(&state) && state.engine.waits.all_know() {
             state.engine.waits.attended = true;
             if !seeded(&state) && state.engine.passing() == Passing::Soon {
                 state = self.sleep(state, epoch, super::host_wait::STEP_PATIENCE)?;
@@ -251,7 +167,8 @@ impl Machine {
             let waits = &mut state.engine.waits;
             let left = waits.left;
             let left_out = waits.waiting.keys().chain(&waits.servants).copied().collect();
-            let calls = waits.threads.iter().map(|(thread, of)| (*thread, of.calls)).collect();
+            let calls =
+                waits.threads.iter().map(|(thread, program)| (*thread, program.calls)).collect();
             let servants = waits.servants.clone();
             let question = Question { slot: self.slot, calls, left_out, servants };
             let mut quiet = core::mem::replace(&mut waits.quiet, Quiet::new());
@@ -260,15 +177,11 @@ impl Machine {
             let sign = quiet.look(&question);
             state = self.lock_uncounted();
             let sign = sign.filter(|_| hold_ups.is_some() && self.hold_ups() == hold_ups);
-            if state.epoch != epoch {
-                return Err(DEINITIALIZED);
-            }
+            state.life.owned_by(epoch)?;
             let waits = &mut state.engine.waits;
             waits.quiet = quiet;
             waits.attended = false;
-            if state.stopping {
-                return Err(DEINITIALIZED);
-            }
+            state.life.lasts(epoch)?;
             // One that has stopped waiting may run, and was not looked at.
             if state.engine.waits.changes != known || state.engine.waits.left != left {
                 return Ok(state);
@@ -276,7 +189,7 @@ impl Machine {
             if let Some(sign) = sign
                 && can_pass(&state)
                 && (!for_tasks || state.engine.waits.tasks > 0)
-                && state.engine.all_know()
+                && state.engine.waits.all_know()
             {
                 *pause = SHORTEST_PAUSE;
                 return self.go_on_quietly(state, epoch, sign);
@@ -295,11 +208,11 @@ impl Machine {
         sign: u64,
     ) -> Result<Locked, CUresult> {
         let waits = &state.engine.waits;
-        let unseen = waits.lookers + waits.tasks > 0 || !state.engine.value_waits.is_empty();
+        let unseen = waits.lookers + waits.tasks > 0 || !state.engine.parked.values.is_empty();
         if unseen && waits.looked != Some((waits.changes, sign)) {
-            state.engine.wake_all(self);
-            state.running(self).look_at_values();
-            state.running(self).run();
+            state.engine.wake_all();
+            state.running().look_at_values();
+            state.running().run();
             let waits = &mut state.engine.waits;
             waits.looked = Some((waits.changes, sign));
             let look = waits.look.filter(|_| waits.tasks > 0);
@@ -309,26 +222,20 @@ impl Machine {
                 drop(state);
                 look();
                 state = self.lock();
-                if state.epoch != epoch {
-                    return Err(DEINITIALIZED);
-                }
+                state.life.owned_by(epoch)?;
                 state.engine.waits.attended = false;
-                if state.stopping {
-                    return Err(DEINITIALIZED);
-                }
+                state.life.lasts(epoch)?;
             }
             return Ok(state);
         }
-        if !state.engine.prompt && !state.engine.ready.is_empty() {
+        if state.engine.schedule.has_steps() {
             state = self.pump(state);
-            if state.epoch != epoch || state.stopping {
-                return Err(DEINITIALIZED);
-            }
+            state.life.lasts(epoch)?;
         } else {
-            state.running(self).pass_time();
+            state.running().pass_time();
         }
         state.engine.waits.moves += 1;
-        state.engine.wake_all(self);
+        state.engine.wake_all();
         Ok(state)
     }
 
@@ -338,13 +245,12 @@ impl Machine {
         epoch: u64,
         time: Duration,
     ) -> Result<Locked, CUresult> {
-        state.engine.waiters += 1;
-        let (mut state, _) = state.wait_timeout(&self.done, time);
-        if state.epoch != epoch {
-            return Err(DEINITIALIZED);
-        }
-        state.engine.waiters -= 1;
-        if state.stopping { Err(DEINITIALIZED) } else { Ok(state) }
+        state.engine.waiters.count += 1;
+        let (mut state, _) = state.wait_timeout(&self.wake.done, time);
+        state.life.owned_by(epoch)?;
+        state.engine.waiters.count -= 1;
+        state.life.lasts(epoch)?;
+        Ok(state)
     }
 
     /// Sleeps until `done` holds, in virtual time.
@@ -361,10 +267,8 @@ impl Machine {
                 Step::None(state) => self.step(state, epoch, &mut pause, false)?,
             };
         }
-        if state.engine.waiters > 0 {
-            // Another one has to look after the time.
-            self.done.notify_all();
-        }
+        // Another one has to look after the time.
+        state.engine.waiters.wake();
         Ok(state)
     }
 }
@@ -379,11 +283,11 @@ pub(crate) fn tasks_thread(machine: &'static Machine, epoch: u64) {
     let mut state = machine.lock();
     let mut pause = SHORTEST_PAUSE;
     loop {
-        if state.epoch != epoch || state.stopping {
+        if state.life.is_over(epoch) {
             return;
         }
         if state.engine.waits.tasks == 0 {
-            state = state.wait(&machine.timer);
+            state = state.wait(&machine.wake.timer);
             pause = SHORTEST_PAUSE;
             continue;
         }
@@ -408,7 +312,7 @@ impl VirtualClock {
     /// The state of the driver, while it is there.
     fn state(&self) -> Option<Locked> {
         let state = self.machine.lock();
-        (state.epoch == self.epoch && !state.stopping).then_some(state)
+        (!state.life.is_over(self.epoch)).then_some(state)
     }
 
     /// The driver ends, at this time of its clock.
@@ -455,9 +359,9 @@ impl HostClock for VirtualClock {
         state.engine.waits.look = Some(look);
         if !state.engine.waits.has_thread {
             // Without the thread, time still moves with threads that wait.
-            state.engine.waits.has_thread = state.engine.start_tasks_thread(self.machine);
+            state.engine.waits.has_thread = state.engine.threads.start_tasks(self.machine);
         }
-        self.machine.timer.notify_all();
+        self.machine.wake.timer.notify_all();
     }
 
     fn end_task(&self) {

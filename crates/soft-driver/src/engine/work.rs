@@ -8,6 +8,7 @@ use std::sync::Arc;
 use cuda_order_check::Access;
 
 use crate::abi::*;
+use crate::engine::channel::ChannelKey;
 use crate::engine::point::Point;
 use crate::memory::Region;
 use crate::memory::word::{ValueWait, ValueWrite};
@@ -75,7 +76,6 @@ pub(crate) enum Task {
     WaitSemaphore(SemaphorePoint, Origin),
     SignalSemaphore(SemaphorePoint, Origin),
     /// Memory is freed in stream order (`cuMemFreeAsync`).
-    #[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "courtesy/ uses it"))]
     Free(Arc<Region>),
     /// Stands for the first task while a thread does it.
     Running,
@@ -86,6 +86,27 @@ impl Task {
     pub(crate) fn takes_turns(&self) -> bool {
         !matches!(self, Self::Wait(_) | Self::WaitShared(_) | Self::Running)
     }
+}
+
+/// What became of the first task of a stream.
+pub(super) enum Step {
+    Done,
+    /// It waits, and is looked at again when what it waits for may have happened.
+    Blocked(Task),
+    /// A thread does it, or it takes its time.
+    Running,
+}
+
+/// A task that its stream got to.
+pub(super) struct Turn {
+    pub(super) stream: u32,
+    /// The stream's id.
+    pub(super) id: u64,
+    pub(super) key: ChannelKey,
+    /// The task's place in the order of submission.
+    pub(super) at: u64,
+    /// Whether the context has failed.
+    pub(super) failed: bool,
 }
 
 #[derive(Debug)]

@@ -2,15 +2,17 @@
 //! that polls values in memory and drives a seeded scheduler.
 
 use core::time::Duration;
+use std::thread::JoinHandle;
 
 use crate::abi::*;
+use crate::engine::Running;
 use crate::engine::idle_threads;
 use crate::engine::thread_time::{LOOK, Patience, this_thread};
+use crate::engine::threads::Threads;
 use crate::engine::time::timer_thread;
 use crate::engine::virtual_time::tasks_thread;
 use crate::engine::work::{Destroy, HostCall, Job, Work};
-use crate::engine::{Engine, Running};
-use crate::machine::{Machine, thread};
+use crate::machine::{Locked, Machine, thread};
 use crate::processes;
 
 /// How many threads at most set and copy memory.
@@ -28,72 +30,55 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(2);
 /// without asking the driver.
 const SILENCE: Duration = Duration::from_millis(100);
 
-impl Engine {
+impl Threads {
     /// A thread for host functions, before the first one is queued.
-    pub(crate) fn ensure_host_thread(&mut self, machine: &'static Machine) -> Answer {
-        if self.host_threads == 0 {
+    pub(crate) fn ensure_host(&mut self, machine: &'static Machine) -> Answer {
+        if self.host == 0 {
             self.spawn(machine, "cuda-soft-host", host_thread)?;
-            self.host_threads = 1;
+            self.host = 1;
         }
         Ok(())
     }
 
     /// A thread for memory work, or a second one where the first is busy.
-    pub(crate) fn ensure_pool_thread(&mut self, machine: &'static Machine) -> Answer {
-        let wanted =
-            self.pool_threads == 0 || (self.pool_threads < POOL_THREADS && self.pool_idle == 0);
-        if wanted {
+    pub(crate) fn ensure_pool(&mut self, machine: &'static Machine) -> Answer {
+        if self.pool == 0 || (self.pool < POOL_THREADS && self.pool_idle == 0) {
             self.spawn(machine, "cuda-soft-copy", pool_thread)?;
-            self.pool_threads += 1;
+            self.pool += 1;
         }
         Ok(())
     }
 
     /// One more thread for work of the device, until there is one for each stream.
-    pub(crate) fn ensure_device_thread(
-        &mut self,
-        machine: &'static Machine,
-        streams: usize,
-    ) -> Answer {
-        if self.device_threads < streams.min(DEVICE_THREADS) {
+    pub(crate) fn ensure_device(&mut self, machine: &'static Machine, streams: usize) -> Answer {
+        if self.device < streams.min(DEVICE_THREADS) {
             self.spawn(machine, "cuda-soft-device", pool_thread)?;
-            self.device_threads += 1;
+            self.device += 1;
         }
         Ok(())
     }
 
-    /// What one of these threads does next. Other work of the device leaves the threads for memory
-    /// free, as it may wait for that.
-    fn next_pool_job(&mut self) -> Option<Job> {
-        if self.in_device < self.device_threads {
-            return self.pool_queue.pop_front();
-        }
-        let copies = |job: &Job| !matches!(job.work, Work::Device(_));
-        let at = self.pool_queue.iter().position(copies)?;
-        self.pool_queue.remove(at)
-    }
-
     /// The thread that polls memory values and drives the seeded scheduler, started when either is
     /// first needed.
-    pub(crate) fn ensure_ticker_thread(&mut self, machine: &'static Machine) -> Answer {
-        if self.ticker_threads == 0 {
+    pub(crate) fn ensure_ticker(&mut self, machine: &'static Machine) -> Answer {
+        if self.ticker == 0 {
             self.spawn(machine, "cuda-soft-tick", ticker_thread)?;
-            self.ticker_threads = 1;
+            self.ticker = 1;
         }
         Ok(())
     }
 
     /// The thread that ends work of a given duration, before the first such work.
-    pub(crate) fn ensure_timer_thread(&mut self, machine: &'static Machine) -> Answer {
-        if self.timer_threads == 0 {
+    pub(crate) fn ensure_timer(&mut self, machine: &'static Machine) -> Answer {
+        if self.timer == 0 {
             self.spawn(machine, "cuda-soft-time", timer_thread)?;
-            self.timer_threads = 1;
+            self.timer = 1;
         }
         Ok(())
     }
 
     /// The thread that lets virtual time pass for tasks; whether there is one.
-    pub(crate) fn start_tasks_thread(&mut self, machine: &'static Machine) -> bool {
+    pub(crate) fn start_tasks(&mut self, machine: &'static Machine) -> bool {
         self.spawn(machine, "cuda-soft-time", tasks_thread).is_ok()
     }
 
@@ -109,44 +94,30 @@ impl Engine {
             body(machine, epoch);
             idle_threads::ends();
         });
-        self.threads.push(thread.map_err(|_| OPERATING_SYSTEM)?);
+        self.handles.push(thread.map_err(|_| OPERATING_SYSTEM)?);
         Ok(())
-    }
-
-    /// How many threads there are that do jobs, as far as they were started.
-    pub(super) fn job_threads(&self) -> usize {
-        self.host_threads + self.pool_threads + self.device_threads
-    }
-
-    /// Whether a thread has yet to take a job, or is at one.
-    pub(super) fn at_work(&self) -> bool {
-        self.running > 0 || !self.pool_queue.is_empty() || !self.host_queue.is_empty()
     }
 }
 
-impl Running<'_> {
-    /// Has a thread look again, for as long as a stream waits for other processes.
-    pub(super) fn listen_for(&mut self, wait: &processes::Wait) {
-        let epoch = self.machine.epoch();
-        let machine = self.machine;
-        let look = move || {
-            let mut state = machine.lock();
-            let ended = state.epoch != epoch || state.stopping;
-            if !ended {
-                state.running(machine).recheck_shared();
-            }
-            (ended || state.engine.shared_waits.is_empty()).then_some(state)
-        };
-        if let Some(thread) = processes::watch(wait, (self.machine.slot, epoch), look) {
-            self.engine.threads.retain(|thread| !thread.is_finished());
-            self.engine.threads.push(thread);
+/// What the engine has a thread do that listens for other processes.
+pub(crate) fn listen(machine: &'static Machine, wait: &processes::Wait) -> Option<JoinHandle<()>> {
+    let epoch = machine.epoch();
+    let look = move || {
+        let mut state = machine.lock();
+        let ended = state.life.is_over(epoch);
+        if !ended {
+            state.running().recheck_shared();
         }
-    }
+        (ended || state.engine.parked.shared.is_empty()).then_some(state)
+    };
+    processes::watch(wait, (machine.slot, epoch), look)
+}
 
+impl Running<'_> {
     /// Why the context of a stream failed, if it did.
     pub(super) fn failure_of(&self, stream: u32, id: u64) -> Option<CUresult> {
         let entry = self.streams.get(stream).filter(|entry| entry.id == id)?;
-        self.engine.failure(entry.context)
+        self.engine.contexts.failure(entry.context)
     }
 
     /// The context of a stream fails by work in it.
@@ -161,57 +132,73 @@ impl Running<'_> {
     /// queue, except in a failed context: it leaves its functions out, and its callbacks get the
     /// error.
     fn next_host_job(&mut self) -> Option<Job> {
-        if !self.engine.hold_host_functions {
-            return self.engine.host_queue.pop_front();
+        if !self.engine.jobs.host_held {
+            return self.engine.jobs.host.pop_front();
         }
         let failed = |job: &Job| self.failure_of(job.stream, job.id).is_some();
-        let at = self.engine.host_queue.iter().position(failed)?;
-        self.engine.host_queue.remove(at)
+        let at = self.engine.jobs.host.iter().position(failed)?;
+        self.engine.jobs.host.remove(at)
     }
 
     /// What a thread does when it has done a job.
     fn finish(&mut self, stream: u32, id: u64) {
-        self.engine.running -= 1;
+        self.engine.jobs.running -= 1;
         self.engine.waits.changed();
         self.go_on(stream, id);
         // The job may have written what others wait for.
         self.look_at_values();
         self.run();
-        let steps = !self.engine.prompt || !self.engine.busy.is_empty();
-        if steps && self.engine.waiters > 0 {
+        let steps = !self.engine.schedule.prompt || !self.engine.busy.is_empty();
+        if steps {
             // A waiter may have to do the next step itself, or to let time pass.
-            self.machine.done.notify_all();
+            self.engine.waiters.wake();
         }
     }
 }
 
+/// Runs code of the program, without the lock. `None` if another driver has the slot by then.
+fn run_program<R>(
+    machine: &'static Machine,
+    mut state: Locked,
+    run: impl FnOnce() -> R,
+) -> Option<(Locked, R)> {
+    let epoch = state.life.epoch;
+    state.engine.jobs.in_host += 1;
+    machine.switches.host_function(true);
+    drop(state);
+    thread::with(machine.slot, epoch, |on| on.in_host_function = true);
+    let answer = run();
+    thread::with(machine.slot, epoch, |on| on.in_host_function = false);
+    let mut state = machine.lock();
+    state.life.owned_by(epoch).ok()?;
+    state.engine.jobs.in_host -= 1;
+    machine.switches.host_function(state.engine.jobs.in_host > 0);
+    Some((state, answer))
+}
+
 fn host_thread(machine: &'static Machine, epoch: u64) {
     let mut state = machine.lock();
-    if state.epoch == epoch {
-        state.engine.workers.push(this_thread());
+    if state.life.epoch == epoch {
+        state.engine.threads.ids.push(this_thread());
     }
     loop {
-        if state.epoch != epoch || state.stopping {
+        if state.life.is_over(epoch) {
             return;
         }
-        let Some(Job { stream, id, at, work }) = state.running(machine).next_host_job() else {
-            state = state.wait(&machine.host);
+        let Some(Job { stream, id, at, work }) = state.running().next_host_job() else {
+            state = state.wait(&machine.wake.host);
             continue;
         };
-        state.engine.running += 1;
-        state.engine.in_host += 1;
-        let status = state.running(machine).failure_of(stream, id).unwrap_or(SUCCESS);
+        state.engine.jobs.running += 1;
+        let status = state.running().failure_of(stream, id).unwrap_or(SUCCESS);
         let destroys = matches!(work, Work::Destroy(_));
         state.feed(|feed, _| match destroys {
             true => feed.destructor_begins(),
             false => feed.function_begins(at),
         });
-        machine.switches.host_function(true);
-        drop(state);
-        thread::with(machine.slot, epoch, |on| on.in_host_function = true);
         // SAFETY: the program handed these functions and pointers to the driver for exactly these
         // calls.
-        unsafe {
+        let call = || unsafe {
             match work {
                 // After an error host functions are left out; the old callbacks get the error.
                 Work::Host(HostCall::Function(function, data)) if status == SUCCESS => {
@@ -223,47 +210,44 @@ fn host_thread(machine: &'static Machine, epoch: u64) {
                 }
                 Work::Destroy(Destroy(function, data)) => function(data.0),
             }
-        }
-        thread::with(machine.slot, epoch, |on| on.in_host_function = false);
-        state = machine.lock();
-        if state.epoch != epoch {
-            return;
-        }
-        state.engine.in_host -= 1;
-        machine.switches.host_function(state.engine.in_host > 0);
+        };
+        let Some((locked, ())) = run_program(machine, state, call) else { return };
+        state = locked;
         state.feed(|feed, _| match destroys {
             true => feed.destructor_ends(),
             false => feed.function_ends(at),
         });
-        state.running(machine).finish(stream, id);
+        state.running().finish(stream, id);
     }
 }
 
 fn pool_thread(machine: &'static Machine, epoch: u64) {
     let mut state = machine.lock();
-    if state.epoch == epoch {
-        state.engine.workers.push(this_thread());
+    if state.life.epoch == epoch {
+        state.engine.threads.ids.push(this_thread());
     }
     loop {
-        if state.epoch != epoch || state.stopping {
+        if state.life.is_over(epoch) {
             return;
         }
-        let Some(Job { stream, id, work, .. }) = state.engine.next_pool_job() else {
-            state.engine.pool_idle += 1;
-            state = state.wait(&machine.pool);
-            if state.epoch != epoch {
+        let device_threads = state.engine.threads.device;
+        let next = state.engine.jobs.next_of_pool(device_threads);
+        let Some(Job { stream, id, work, .. }) = next else {
+            state.engine.threads.pool_idle += 1;
+            state = state.wait(&machine.wake.pool);
+            if state.life.epoch != epoch {
                 return;
             }
-            state.engine.pool_idle -= 1;
+            state.engine.threads.pool_idle -= 1;
             continue;
         };
-        state.engine.running += 1;
+        state.engine.jobs.running += 1;
         match work {
             Work::Memory(work) => {
                 drop(state);
                 work.execute();
                 state = machine.lock();
-                if state.epoch != epoch {
+                if state.life.epoch != epoch {
                     return;
                 }
                 state.feed(|feed, _| work.ends(feed));
@@ -271,29 +255,21 @@ fn pool_thread(machine: &'static Machine, epoch: u64) {
             }
             Work::Device(work) => {
                 // It is code of the program, and calls nothing of the driver.
-                state.engine.in_host += 1;
-                state.engine.in_device += 1;
-                machine.switches.host_function(true);
-                drop(state);
-                thread::with(machine.slot, epoch, |on| on.in_host_function = true);
-                let answer = work.run();
-                thread::with(machine.slot, epoch, |on| on.in_host_function = false);
-                state = machine.lock();
-                if state.epoch != epoch {
+                state.engine.jobs.in_device += 1;
+                let Some((locked, answer)) = run_program(machine, state, || work.run()) else {
                     return;
-                }
-                state.engine.in_host -= 1;
-                state.engine.in_device -= 1;
-                machine.switches.host_function(state.engine.in_host > 0);
+                };
+                state = locked;
+                state.engine.jobs.in_device -= 1;
                 if let Err(code) = answer {
-                    state.running(machine).fail_context_of(stream, id, code);
+                    state.running().fail_context_of(stream, id, code);
                 }
             }
             // These are for the other thread.
             Work::Host(_) | Work::Destroy(_) => {}
         }
-        state.running(machine).finish(stream, id);
-        state.running(machine).time_moved();
+        state.running().finish(stream, id);
+        state.running().time_moved();
     }
 }
 
@@ -302,12 +278,12 @@ fn ticker_thread(machine: &'static Machine, epoch: u64) {
     let (mut calls, mut patience) = (0, Patience::with(&[]));
     let (mut pause, mut waited) = (SHORTEST_PAUSE, 0);
     loop {
-        if state.epoch != epoch || state.stopping {
+        if state.life.is_over(epoch) {
             return;
         }
-        let random = !state.engine.prompt && !state.engine.ready.is_empty();
-        if state.engine.value_waits.is_empty() && !random {
-            state = state.wait(&machine.ticker);
+        let random = state.engine.schedule.has_steps();
+        if state.engine.parked.values.is_empty() && !random {
+            state = state.wait(&machine.wake.ticker);
             pause = SHORTEST_PAUSE;
             continue;
         }
@@ -315,31 +291,29 @@ fn ticker_thread(machine: &'static Machine, epoch: u64) {
         drop(state);
         std::thread::sleep(if random { TICK } else { pause });
         state = machine.lock();
-        if state.epoch != epoch {
+        if state.life.epoch != epoch {
             return;
         }
-        let more = core::mem::replace(&mut waited, state.engine.value_waits.len()) < waited;
-        let moved = state.running(machine).look_at_values();
+        let more = core::mem::replace(&mut waited, state.engine.parked.values.len()) < waited;
+        let moved = state.running().look_at_values();
         pause = if moved || more { SHORTEST_PAUSE } else { LONGEST_PAUSE.min(pause * 2) };
-        state.running(machine).run();
+        state.running().run();
         // No call is there to return it; it is reported all the same.
-        let _ = state.running(machine).look_for_deadlock();
+        let _ = state.running().look_for_deadlock();
         // The calls of the program drive a seeded scheduler; this thread does only when there are
         // none.
-        let caller = [state.engine.caller];
+        let caller = [state.engine.schedule.caller];
         let now = machine.calls();
-        let had = if now == calls && !state.engine.stepping && random {
+        let had = if now == calls && !state.engine.schedule.stepping && random {
             patience.look(&caller)
         } else {
             patience = Patience::with(&caller);
             Duration::ZERO
         };
         calls = now;
-        if !state.engine.prompt && had > SILENCE {
-            state.running(machine).step_at_random();
-            if state.engine.waiters > 0 {
-                machine.done.notify_all();
-            }
+        if !state.engine.schedule.prompt && had > SILENCE {
+            state.running().step_at_random();
+            state.engine.waiters.wake();
         }
     }
 }

@@ -63,7 +63,7 @@ pub(crate) fn given_back(call: &CallFrame, words: &Words) {
     } else if ["Destroy", "MemFree", "Unregister"].iter().any(|verb| base.contains(verb))
         && let Ok(mut state) = call.lock()
     {
-        state.losses.give_up(words.0[0]);
+        state.misuses.losses.give_up(words.0[0]);
     }
 }
 

@@ -21,9 +21,21 @@ pub(crate) trait Arguments {
 
 /// The code that an answer is to the program.
 #[inline]
-pub(crate) fn code(answer: Answer) -> CUresult {
+pub(crate) fn code(call: &CallFrame, answer: Answer) -> CUresult {
     match answer {
         Ok(()) => SUCCESS,
-        Err(code) => code,
+        Err(code) => {
+            if code == NOT_SUPPORTED {
+                say_unsupported(call);
+            }
+            code
+        }
+    }
+}
+
+#[cold]
+fn say_unsupported(call: &CallFrame) {
+    if let Ok(state) = call.lock() {
+        state.misuses.say_unsupported(call, call.name());
     }
 }

@@ -16,12 +16,12 @@ const fn is_lookup(id: Id) -> bool {
 #[inline]
 pub(crate) fn enter(
     machine: &'static Machine,
-    of: &'static EntryPoint,
+    entry: &'static EntryPoint,
     arguments: impl Arguments + Copy,
 ) -> CUresult {
     // Look-ups are not the program's: a number in a report is the same for each loader.
-    let number = if is_lookup(of.id) { machine.calls() } else { machine.count_call() };
-    let call = CallFrame { machine, of, number, epoch: machine.epoch() };
+    let number = if is_lookup(entry.id) { machine.calls() } else { machine.count_call() };
+    let call = CallFrame { machine, entry, number, epoch: machine.epoch(), context: None };
     if machine.switches.plain() {
         return arguments.run(&call);
     }

@@ -63,7 +63,7 @@ const BOUND: [Option<&EntryPoint>; PLACES] = {
     let mut bound = [None; PLACES];
     let mut at = 0;
     while at < ENTRY_POINTS.len() {
-        let mut place = hash(ENTRY_POINTS[at].function.name());
+        let mut place = hash(exported(&ENTRY_POINTS[at]));
         while bound[place].is_some() {
             place = (place + 1) % PLACES;
         }
@@ -72,6 +72,13 @@ const BOUND: [Option<&EntryPoint>; PLACES] = {
     }
     bound
 };
+
+const fn exported(entry: &EntryPoint) -> &str {
+    match entry.name.to_str() {
+        Ok(name) => name,
+        Err(_) => "",
+    }
+}
 
 /// The place where the search for a name begins.
 const fn hash(name: &str) -> usize {
@@ -91,7 +98,7 @@ const fn bound_version(name: &str) -> Option<Version> {
     let legacy = if twin { name.split_at(name.len() - "_ptsz".len()).0 } else { name };
     let mut place = hash(legacy);
     while let Some(entry) = BOUND[place] {
-        if is_same(entry.function.name(), legacy) {
+        if is_same(exported(entry), legacy) {
             return if twin { entry.per_thread_version } else { Some(entry.version) };
         }
         place = (place + 1) % PLACES;

@@ -35,7 +35,7 @@ mod unix {
     extern "C" fn in_child() {
         let _ = HELD.try_with(|held| {
             for ((_, state), machine) in held.borrow().iter().zip(&MACHINES) {
-                if state.initialised {
+                if state.life.initialised {
                     machine.switches.set(FORKED, true);
                 }
             }

@@ -81,7 +81,7 @@ where
     const { assert!(size_of::<B>() == 0, "a body is a function, and captures nothing") };
     // SAFETY: the type has no bytes, and is that of a function, which can be copied at any time.
     let body = unsafe { NonNull::<B>::dangling().read() };
-    let of = const {
+    let entry = const {
         &EntryPoint {
             id: Id(ID as u16),
             name: EXPORTS[ID].name,
@@ -90,7 +90,7 @@ where
     };
     // SAFETY: the caller's.
     let arguments = unsafe { P::take(arguments) };
-    enter(&MACHINES[slot], of, Call { body, arguments })
+    enter(&MACHINES[slot], entry, Call { body, arguments })
 }
 
 /// Defines all this for bodies of a number of parameters.
@@ -142,7 +142,7 @@ macro_rules! parameters {
             #[inline]
             fn run(&self, call: &CallFrame) -> CUresult {
                 let ($($argument,)*) = self.arguments;
-                code((self.body)(call, $($argument),*))
+                code(call, (self.body)(call, $($argument),*))
             }
         }
 
@@ -182,8 +182,6 @@ const fn address_of<P, S: Slot, const ID: usize, B: Exported<P, S, ID>>(_: B) ->
 
 /// The body of what makes no sense in software.
 fn unsupported(call: &CallFrame) -> Answer {
-    // Before `cuInit` as well: the CUDA runtime asks for tables first of all.
-    call.lock()?.misuses.say_unsupported(call.name());
     call.refuse(NOT_SUPPORTED)
 }
 

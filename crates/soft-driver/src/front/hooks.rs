@@ -82,17 +82,17 @@ impl Hooks {
     pub(crate) fn start(&self, machine: &Machine, config: &Config, faults: Vec<Fault>) {
         let mut control = self.control();
         control.faults = Faults::new();
-        control.log.start(config.log, config.log_lookups);
-        control.latency = config.latency;
+        control.log.start(config.log.calls, config.log.lookups);
+        control.latency = config.work.latency;
         for fault in faults {
             control.faults.add(fault);
         }
         let switches = &machine.switches;
         switches.clear();
-        switches.set(LOG, config.log > 0);
-        switches.set(LATENCY, !config.latency.is_zero());
-        switches.set(VIRTUAL, config.time == Time::Virtual);
-        switches.set(SEEDED, !matches!(config.scheduler, Scheduler::Prompt));
+        switches.set(LOG, config.log.calls > 0);
+        switches.set(LATENCY, !config.work.latency.is_zero());
+        switches.set(VIRTUAL, config.work.time == Time::Virtual);
+        switches.set(SEEDED, !matches!(config.work.scheduler, Scheduler::Prompt));
         self.faults_changed(machine, &control);
     }
 }
@@ -189,8 +189,8 @@ fn context_of(call: &CallFrame, words: &Words) -> Option<u32> {
 /// Has a context fail because of a call.
 fn fail(call: &CallFrame, context: u32, code: CUresult) {
     let mut state = call.machine.lock();
-    if state.epoch == call.epoch {
-        state.running(call.machine).fail(context, code);
+    if state.life.epoch == call.epoch {
+        state.running().fail(context, code);
     }
 }
 
@@ -221,7 +221,7 @@ fn judge(call: &CallFrame) -> Verdict {
     let hooks = of(call.machine);
     let mut control = hooks.control();
     let verdict = control.faults.judge(call);
-    if verdict.block && !call.machine.lock().stopping {
+    if verdict.block && !call.machine.lock().life.stopping {
         let released = control.faults.releases;
         control.faults.blocked += 1;
         while control.faults.releases == released && call.is_current() {
@@ -230,7 +230,7 @@ fn judge(call: &CallFrame) -> Verdict {
         if !call.is_current() {
             return Verdict::default();
         }
-        if call.machine.lock().stopping {
+        if call.machine.lock().life.stopping {
             return Verdict { instead: Some(DEINITIALIZED), ..Verdict::default() };
         }
         control.faults.blocked = control.faults.blocked.saturating_sub(1);

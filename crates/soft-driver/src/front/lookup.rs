@@ -102,11 +102,11 @@ fn proc_address(
         return Err(INVALID_VALUE);
     }
     let name = symbol.text();
-    if state.config.null_lookups.iter().any(|absent| absent.as_bytes() == name) {
+    if state.config.lookups.null.iter().any(|absent| absent.as_bytes() == name) {
         return Ok(Found::Function(core::ptr::null_mut()));
     }
     if let Some((_, other)) =
-        state.config.wrong_lookups.iter().find(|(base, _)| base.as_bytes() == name)
+        state.config.lookups.wrong.iter().find(|(base, _)| base.as_bytes() == name)
     {
         let id = EXPORTS.iter().position(|export| export.name == other);
         return Ok(

@@ -2,28 +2,29 @@
 
 use crate::abi::*;
 use crate::arg::{EventArg, In, Ptr};
-use crate::graph::{NodeKind, add_node_with};
+use crate::event;
+use crate::graph::calls::add_node_with;
+use crate::graph::{NodeEvent, NodeKind};
 use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
 use crate::machine::handles::Kind;
 
-impl State {
-    /// Refuses an event that is gone, itself or with its context.
-    pub(crate) fn event_is_there(&self, call: &CallFrame, event: u64) -> Answer {
-        match self.events.find(event) {
-            Ok(index) if self.events[index].is_orphan() => Err(self.orphaned(call, event)),
-            Ok(_) => Ok(()),
-            Err(bad) => Err(self.misuses.bad_handle(call, Kind::Event, event, bad)),
+/// Refuses an event that is gone, itself or with its context.
+pub(crate) fn event_is_there(state: &State, call: &CallFrame, event: NodeEvent) -> Answer {
+    match event.find(&state.events) {
+        Ok(index) if state.events[index].is_orphan() => {
+            Err(event::orphaned(state, call, event.handle))
         }
+        Ok(_) => Ok(()),
+        Err(bad) => Err(state.misuses.bad_handle(call, Kind::Event, event.handle, bad)),
     }
+}
 
-    fn event_handle(&self, call: &CallFrame, event: EventArg) -> Result<u64, CUresult> {
-        if event.is_null() {
-            return Err(INVALID_VALUE);
-        }
-        self.event(call, event)?;
-        Ok(event.addr())
+fn node_event(state: &State, call: &CallFrame, event: EventArg) -> Result<NodeEvent, CUresult> {
+    if event.is_null() {
+        return Err(INVALID_VALUE);
     }
+    Ok(NodeEvent::new(&state.events, state.event(call, event)?))
 }
 
 pub(crate) fn graph_add_event_record_node(
@@ -35,7 +36,7 @@ pub(crate) fn graph_add_event_record_node(
     event: EventArg,
 ) -> Answer {
     add_node_with(call, node, graph, dependencies, count, |state| {
-        Ok(NodeKind::Record(state.event_handle(call, event)?))
+        Ok(NodeKind::Record(node_event(state, call, event)?))
     })
 }
 
@@ -48,12 +49,12 @@ pub(crate) fn graph_add_event_wait_node(
     event: EventArg,
 ) -> Answer {
     add_node_with(call, node, graph, dependencies, count, |state| {
-        Ok(NodeKind::Wait(state.event_handle(call, event)?))
+        Ok(NodeKind::Wait(node_event(state, call, event)?))
     })
 }
 
 /// Whether both are of one kind, of those that have an event.
-fn event_of(kind: &NodeKind, record: bool) -> Option<u64> {
+fn event_of(kind: &NodeKind, record: bool) -> Option<NodeEvent> {
     match kind {
         NodeKind::Record(event) if record => Some(*event),
         NodeKind::Wait(event) if !record => Some(*event),
@@ -70,13 +71,13 @@ fn get_event(
     let state = call.ready()?;
     event.required()?;
     let found = event_of(&state.graphs.node(node)?.kind, record).ok_or(INVALID_VALUE)?;
-    event.put(core::ptr::without_provenance_mut(found as usize))
+    event.put(core::ptr::without_provenance_mut(found.handle as usize))
 }
 
 fn set_event(call: &CallFrame, node: Ptr<CUgraphNode_st>, event: EventArg, record: bool) -> Answer {
     let mut state = call.ready()?;
     state.graphs.node(node)?;
-    let event = state.event_handle(call, event)?;
+    let event = node_event(&state, call, event)?;
     let node = state.graphs.node_mut(node)?;
     event_of(&node.kind, record).ok_or(INVALID_VALUE)?;
     node.kind = if record { NodeKind::Record(event) } else { NodeKind::Wait(event) };
@@ -92,7 +93,7 @@ fn set_exec_event(
 ) -> Answer {
     let mut state = call.ready()?;
     let exec = state.graphs.find_exec(exec)?;
-    let event = state.event_handle(call, event)?;
+    let event = node_event(&state, call, event)?;
     let node = state.graphs.exec_node(exec, node)?;
     event_of(&node.kind, record).ok_or(INVALID_VALUE)?;
     node.kind = if record { NodeKind::Record(event) } else { NodeKind::Wait(event) };

@@ -11,80 +11,85 @@ use crate::abi::*;
 use crate::arg::{Array, Ptr, StreamArg};
 use crate::engine::point::Point;
 use crate::engine::work::Task;
+use crate::external_semaphore;
+use crate::graph::events;
 use crate::graph::{Exec, ExecNode, Graphs, NodeKind};
 use crate::machine::call_frame::CallFrame;
+use crate::machine::handles::{Bad, Kind};
 use crate::machine::{Locked, State};
 use crate::memory::Place;
 use crate::memory::word::ValueOperation;
 use crate::order::Feed;
+use crate::values;
 
-impl State {
-    /// Refuses a launch over what is gone: an event that was set in the executable graph, an
-    /// external semaphore, which must not be used once it is destroyed, or memory, which a card
-    /// writes even if it has a new owner. Instantiation checks its events; the measurements do not
-    /// cover an event that was set later.
-    fn refuse_gone(&self, call: &CallFrame, exec: u32) -> Answer {
-        for node in &self.graphs.exec(exec).nodes {
-            match &node.kind {
-                NodeKind::Record(event) | NodeKind::Wait(event) if node.set => {
-                    self.event_is_there(call, *event)?;
-                }
-                NodeKind::Semaphores(of) => {
-                    for point in &of.points {
-                        self.semaphore(call, point.handle)?;
+/// Refuses a launch over what is gone: an event that was set in the executable graph, an
+/// external semaphore, which must not be used once it is destroyed, or memory, which a card
+/// writes even if it has a new owner. Instantiation checks its events; the measurements do not
+/// cover an event that was set later.
+fn refuse_gone(state: &State, call: &CallFrame, exec: u32) -> Answer {
+    for node in state.graphs.execs[exec].nodes.iter().filter(|node| node.enabled) {
+        match &node.kind {
+            NodeKind::Record(event) | NodeKind::Wait(event) if node.set => {
+                events::event_is_there(state, call, *event)?;
+            }
+            NodeKind::Semaphores(batch) => {
+                for point in &batch.points {
+                    let index = external_semaphore::find_semaphore(state, call, point.handle)?;
+                    // Another import may have the handle now.
+                    if !Arc::ptr_eq(&state.semaphores[index].semaphore, &point.semaphore) {
+                        let kind = Kind::Semaphore;
+                        return Err(state.misuses.bad_handle(call, kind, point.handle, Bad::Stale));
                     }
                 }
-                NodeKind::Memory(work) => self.memory_is_there(call, work.places())?,
-                NodeKind::Values(batch) => self.memory_is_there(call, batch.places())?,
-                _ => {}
             }
+            NodeKind::Memory(work) => memory_is_there(state, call, work.places())?,
+            NodeKind::Values(batch) => memory_is_there(state, call, batch.places())?,
+            _ => {}
         }
-        Ok(())
     }
-
-    /// Refuses memory that is gone.
-    fn memory_is_there<'a>(
-        &self,
-        call: &CallFrame,
-        mut places: impl Iterator<Item = &'a Place>,
-    ) -> Answer {
-        let Some(gone) = places.find(|place| self.memory.is_gone(place)) else { return Ok(()) };
-        let what = format!(
-            "a node of the graph uses {:#x}, memory that was freed or has ended with its context \
-             since the node was made",
-            gone.address
-        );
-        Err(self.misuses.undefined(call, &what, INVALID_VALUE))
-    }
+    Ok(())
 }
 
-impl State {
-    /// Refuses nodes of events that are gone, themselves or with their contexts.
-    pub(crate) fn refuse_nodes_of_gone_events(
-        &self,
-        call: &CallFrame,
-        nodes: &[ExecNode],
-    ) -> Result<(), AtFault> {
-        for node in nodes {
-            if let NodeKind::Record(event) | NodeKind::Wait(event) = node.kind {
-                self.event_is_there(call, event).map_err(|code| (code, node.of))?;
-            }
-        }
-        Ok(())
-    }
+/// Refuses memory that is gone.
+fn memory_is_there<'a>(
+    state: &State,
+    call: &CallFrame,
+    mut places: impl Iterator<Item = &'a Place>,
+) -> Answer {
+    let Some(gone) = places.find(|place| state.memory.addresses.is_gone(place)) else {
+        return Ok(());
+    };
+    let what = format!(
+        "a node of the graph uses {:#x}, memory that was freed or has ended with its context \
+         since the node was made",
+        gone.address
+    );
+    Err(state.misuses.undefined(call, &what, INVALID_VALUE))
 }
 
-impl State {
-    /// A launch of work of other contexts than the stream's: their ends wait for it.
-    fn note_launch_elsewhere(&mut self, exec: u32, stream: u32, end: &Arc<Point>) {
-        let own = self.streams[stream].context;
-        let exec = &self.graphs.exec(exec);
-        let nodes = exec.nodes.iter().filter_map(|node| node.context);
-        let contexts: BTreeSet<u32> =
-            nodes.chain([exec.context]).filter(|context| *context != own).collect();
-        for context in contexts {
-            self.engine.add_launch_elsewhere(context, end);
+/// Refuses nodes of events that are gone, themselves or with their contexts.
+pub(crate) fn refuse_nodes_of_gone_events(
+    state: &State,
+    call: &CallFrame,
+    nodes: &[ExecNode],
+) -> Result<(), AtFault> {
+    for node in nodes {
+        if let NodeKind::Record(event) | NodeKind::Wait(event) = node.kind {
+            events::event_is_there(state, call, event).map_err(|code| (code, node.original))?;
         }
+    }
+    Ok(())
+}
+
+/// A launch of work of other contexts than the stream's: their ends wait for it.
+fn note_launch_elsewhere(state: &mut State, exec: u32, stream: u32, end: &Arc<Point>) {
+    let own = state.streams[stream].context;
+    let exec = &state.graphs.execs[exec];
+    let nodes = exec.nodes.iter().filter_map(|node| node.context);
+    let contexts: BTreeSet<u32> =
+        nodes.chain([exec.context]).filter(|context| *context != own).collect();
+    for context in contexts {
+        state.engine.contexts.add_launch_elsewhere(context, end);
     }
 }
 
@@ -94,7 +99,10 @@ impl Graphs {
     pub(crate) fn feed_exec(&self, feed: Option<&mut Feed>, exec: u32) {
         let Some(feed) = feed else { return };
         let nodes = self.execs[exec].nodes.iter();
-        let node = |of: &ExecNode| GraphNode { work: of.kind.work(), after: of.after.clone() };
+        let node = |node: &ExecNode| {
+            let work = if node.enabled { node.kind.work() } else { Vec::new() };
+            GraphNode { work, after: node.after.clone() }
+        };
         feed.graph(GraphId(self.execs.handle(exec)), nodes.map(node).collect());
     }
 
@@ -148,7 +156,7 @@ pub(crate) type AtFault = (CUresult, u64);
 fn refuse_device_launch(nodes: &[ExecNode]) -> Result<(), AtFault> {
     let fits = |node: &&ExecNode| matches!(node.kind, NodeKind::Memory(_) | NodeKind::Device(_));
     match nodes.iter().find(|node| !fits(node)) {
-        Some(node) => Err((INVALID_VALUE, node.of)),
+        Some(node) => Err((INVALID_VALUE, node.original)),
         None if nodes.is_empty() => Err((INVALID_VALUE, 0)),
         None => Ok(()),
     }
@@ -164,14 +172,15 @@ pub(crate) fn instantiate(
     let alone = |code| (code, 0);
     let graph = state.graphs.find(graph).map_err(alone)?;
     let context = state.current(call).map_err(alone)?;
+    state.captures.refuse_unsafe().map_err(alone)?;
     // Measured: edges that go in a circle are found here.
     let nodes = state.graphs.flattened(graph).ok_or((INVALID_VALUE, 0))?;
     if flags & DEVICE_LAUNCH != 0 {
         refuse_device_launch(&nodes)?;
     }
-    state.refuse_nodes_of_gone_events(call, &nodes)?;
+    refuse_nodes_of_gone_events(&state, call, &nodes)?;
     let State { graphs, engine, feed, .. } = &mut *state;
-    let objects = engine.share_objects(&graphs.objects_within(graph));
+    let objects = engine.objects.share(&graphs.objects_within(graph));
     let id = graphs.next_id();
     let new = Exec { context, nodes, last: None, objects, id, flags };
     let (index, handle) = graphs.execs.insert(call.number, new).ok_or((OUT_OF_MEMORY, 0))?;
@@ -197,12 +206,19 @@ pub(crate) fn graph_instantiate(
 pub(crate) fn graph_exec_destroy(call: &CallFrame, exec: Ptr<CUgraphExec_st>) -> Answer {
     let mut state = call.ready()?;
     let index = state.graphs.find_exec(exec)?;
+    // Measured: unlike the end of a graph, this is forbidden where queries are.
+    state.captures.refuse_unsafe()?;
     let objects: Vec<u64> =
-        state.graphs.exec(index).objects.iter().map(|(object, _)| u64::from(*object)).collect();
-    state.feed(|feed, of| feed.graph_destroy(of.graph(index), objects));
+        state.graphs.execs[index].objects.iter().map(|(object, _)| u64::from(*object)).collect();
+    state.feed(|feed, ids| feed.graph_destroy(ids.graph(index), objects));
     let State { graphs, engine, feed, .. } = &mut *state;
-    if let Some(exec) = graphs.remove_exec(index) {
-        engine.release_objects_after(feed.as_deref_mut(), exec.last, exec.objects);
+    if let Some(exec) = graphs.execs.remove(index) {
+        engine.objects.release_after(
+            &mut engine.jobs,
+            feed.as_deref_mut(),
+            exec.last,
+            exec.objects,
+        );
     }
     Ok(())
 }
@@ -217,24 +233,24 @@ pub(crate) fn graph_launch(
     let mut state = call.ready()?;
     let exec = state.graphs.find_exec(exec)?;
     let stream = state.stream(call, stream)?;
-    let nodes: Vec<NodeKind> =
-        state.graphs.exec(exec).nodes.iter().map(|node| node.kind.clone()).collect();
+    let nodes = state.graphs.execs[exec].nodes.iter().filter(|node| node.enabled);
+    let nodes: Vec<NodeKind> = nodes.map(|node| node.kind.clone()).collect();
     let State { captures, streams, .. } = &mut *state;
     captures.refuse_in(streams, stream)?;
-    state.refuse_gone(call, exec)?;
+    refuse_gone(&state, call, exec)?;
     // Whatever its nodes are, threads are there before the first is submitted: a launch happens
     // whole or not at all.
-    state.engine.ensure_host_thread(call.machine)?;
-    state.engine.ensure_pool_thread(call.machine)?;
+    state.engine.threads.ensure_host(call.machine)?;
+    state.engine.threads.ensure_pool(call.machine)?;
     if nodes.iter().any(|kind| matches!(kind, NodeKind::Device(_))) {
         let streams = state.streams.len();
-        state.engine.ensure_device_thread(call.machine, streams)?;
+        state.engine.threads.ensure_device(call.machine, streams)?;
     }
-    state.engine.ensure_ticker_thread(call.machine)?;
-    if let Some(last) = state.graphs.exec_mut(exec).last.take()
+    state.engine.threads.ensure_ticker(call.machine)?;
+    if let Some(last) = state.graphs.execs[exec].last.take()
         && !last.is_done()
     {
-        state.running(call.machine).submit(stream, Task::Wait(last));
+        state.running().submit(stream, Task::Wait(last));
     }
     let id = StreamId(state.streams.handle(stream));
     let State { graphs, feed, .. } = &mut *state;
@@ -242,38 +258,34 @@ pub(crate) fn graph_launch(
     for kind in nodes {
         match kind {
             NodeKind::Empty | NodeKind::Declared(_) | NodeKind::Child(_) => {}
-            NodeKind::Host(host) => state.running(call.machine).submit(stream, Task::Host(host)),
-            NodeKind::Memory(work) => {
-                state.running(call.machine).submit(stream, Task::Memory(work))
-            }
-            NodeKind::Device(work) => {
-                state.running(call.machine).submit(stream, Task::Device(work))
-            }
-            NodeKind::Busy(ns) => state.running(call.machine).submit(stream, Task::Busy(ns)),
+            NodeKind::Host(host) => state.running().submit(stream, Task::Host(host)),
+            NodeKind::Memory(work) => state.running().submit(stream, Task::Memory(work)),
+            NodeKind::Device(work) => state.running().submit(stream, Task::Device(work)),
+            NodeKind::Busy(ns) => state.running().submit(stream, Task::Busy(ns)),
             NodeKind::Values(batch) => {
-                state.submit_values(call.machine, stream, batch, call.origin())
+                values::submit_values(&mut state, stream, batch, call.origin())
             }
-            NodeKind::Semaphores(of) => {
-                state.submit_semaphores(call.machine, stream, of, call.origin());
+            NodeKind::Semaphores(batch) => {
+                external_semaphore::submit_semaphores(&mut state, stream, batch, call.origin());
             }
             // Measured: events that were destroyed since the instantiation are no trouble. Nobody
             // can see such a record any more.
             NodeKind::Record(event) => {
-                if let Ok(event) = state.events.find(event) {
-                    state.record(call.machine, event, stream);
+                if let Ok(event) = event.find(&state.events) {
+                    state.record(event, stream);
                 }
             }
             NodeKind::Wait(event) => {
-                if let Ok(event) = state.events.find(event) {
-                    state.wait_for(call.machine, stream, event);
+                if let Ok(event) = event.find(&state.events) {
+                    state.wait_for(stream, event);
                 }
             }
         }
     }
     let end = state.engine.new_point(false, None);
-    state.graphs.exec_mut(exec).last = Some(end.clone());
-    state.note_launch_elsewhere(exec, stream, &end);
+    state.graphs.execs[exec].last = Some(end.clone());
+    note_launch_elsewhere(&mut state, exec, stream, &end);
     state.feed(|feed, _| feed.launched());
-    state.running(call.machine).submit(stream, Task::Complete(end));
-    state.running(call.machine).look_for_deadlock()
+    state.running().submit(stream, Task::Complete(end));
+    state.running().look_for_deadlock()
 }

@@ -6,9 +6,9 @@ use crate::engine::user_object::References;
 use crate::graph::{ExecNode, Graphs, NodeKind};
 
 impl Graphs {
-    /// The nodes of a graph, each after all that it depends on. Otherwise writes of values come
-    /// first, because on a GPU no other branch holds them up; the rest is in the order in which it
-    /// was added. None if the edges go in a circle.
+    /// The nodes of a graph, each after all that it depends on, by Kahn's algorithm. Otherwise
+    /// writes of values come first, because on a GPU no other branch holds them up; the rest is in
+    /// the order in which it was added. None if the edges go in a circle.
     fn sorted(&self, graph: u32) -> Option<Vec<u32>> {
         let nodes = &self.all[graph].nodes;
         let places: BTreeMap<u32, usize> =
@@ -81,9 +81,11 @@ impl Graphs {
                 open.remove(other);
             }
             open.insert(index);
-            let of = self.nodes.handle(index);
+            let original = self.nodes.handle(index);
             let context = node.context;
-            let plain = |kind, after| ExecNode { of, kind, context, after, set: false, depth };
+            let (enabled, set) = (true, false);
+            let plain =
+                |kind, after| ExecNode { original, kind, context, after, enabled, set, depth };
             let end = match &node.kind {
                 NodeKind::Child(inner) if !self.all[*inner].nodes.is_empty() => {
                     self.flatten(*inner, depth + 1, &after, flat)?

@@ -3,7 +3,8 @@
 use crate::abi::*;
 use crate::arg::{In, Ptr};
 use crate::engine::work::{HostCall, UserData};
-use crate::graph::{NodeKind, add_node_with};
+use crate::graph::NodeKind;
+use crate::graph::calls::add_node_with;
 use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
 

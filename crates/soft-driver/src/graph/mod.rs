@@ -1,7 +1,6 @@
-//! Graphs: their nodes, and how they are made and destroyed. [`exec`] has the executable ones and
+//! Graphs and their nodes. [`calls`] makes and destroys them, [`exec`] has the executable ones and
 //! their launches, [`events`], [`host`] and `values` the nodes of a kind.
 
-use core::ffi::c_uint;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -9,42 +8,63 @@ use cuda_order_check::feed::GraphWork;
 use cuda_order_check::{Access, EventId};
 
 use crate::abi::*;
-use crate::arg::{In, Ptr};
+use crate::arg::Ptr;
 use crate::engine::point::Point;
 use crate::engine::user_object::References;
 use crate::engine::work::{DeviceWork, HostCall};
-use crate::machine::State;
-use crate::machine::call_frame::CallFrame;
-use crate::machine::handles::{Kind, Table};
+use crate::event::state::Event;
+use crate::machine::handles::{Bad, Kind, Table};
 use crate::memory::word::{Batch, ValueOperation};
 use crate::memory::work::MemoryWork;
 use crate::processes::semaphore::Semaphores;
 
-#[cfg(feature = "courtesy")]
-mod courtesy;
+pub(crate) mod calls;
+mod changes;
+pub(crate) mod edits;
 pub(crate) mod flatten;
+pub(crate) mod nodes;
+pub(crate) mod updates;
+pub(crate) mod user_objects;
 
 pub(crate) mod events;
 pub(crate) mod exec;
 pub(crate) mod host;
 
-/// What a node does. Events are named by handle: a graph does not keep them.
+/// The event of a node. A graph does not keep it, and another event may get its handle.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NodeEvent {
+    pub(crate) handle: u64,
+    /// The call that made it.
+    born: u64,
+}
+
+impl NodeEvent {
+    pub(crate) fn new(events: &Table<Event>, event: u32) -> Self {
+        Self { handle: events.handle(event), born: events.born(event) }
+    }
+
+    /// The event, if it is still there.
+    pub(crate) fn find(self, events: &Table<Event>) -> Result<u32, Bad> {
+        let index = events.find(self.handle)?;
+        if events.born(index) == self.born { Ok(index) } else { Err(Bad::Stale) }
+    }
+}
+
+/// What a node does.
 #[derive(Clone, Debug)]
 pub(crate) enum NodeKind {
     Empty,
     Host(HostCall),
     Memory(MemoryWork),
-    #[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "courtesy/ uses it"))]
     Device(Arc<dyn DeviceWork>),
     /// The stream is busy for so many nanoseconds.
     Busy(u64),
-    Record(u64),
-    Wait(u64),
+    Record(NodeEvent),
+    Wait(NodeEvent),
     Values(Batch),
     /// Signals of external semaphores, or waits for them.
     Semaphores(Semaphores),
     /// Another graph, which is the node's own. An executable graph has the nodes of that instead.
-    #[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "courtesy/ uses it"))]
     Child(u32),
     /// The accesses of a kernel, as the program reports them to the order checker.
     Declared(Vec<Access>),
@@ -58,10 +78,8 @@ pub(crate) struct Node {
     /// The context of the stream from which it was captured.
     pub(crate) context: Option<u32>,
     /// Its number among all nodes that the graph ever had.
-    #[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "courtesy/ uses it"))]
     pub(crate) id: u32,
     /// The handle of the node that it was cloned from, or 0.
-    #[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "courtesy/ uses it"))]
     clone_of: u64,
     /// The parameters of a node that sets or copies memory.
     pub(crate) params: Option<NodeParams>,
@@ -69,7 +87,6 @@ pub(crate) struct Node {
 
 /// What a node was made with that sets or copies memory.
 #[derive(Clone, Copy, Debug)]
-#[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "courtesy/ uses it"))]
 pub(crate) enum NodeParams {
     Set(MemsetParams),
     Copy(Copy3D),
@@ -85,7 +102,6 @@ pub(crate) struct Graph {
     nodes: Vec<u32>,
     pub(crate) objects: References,
     /// Its number among all graphs and executable graphs.
-    #[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "courtesy/ uses it"))]
     pub(crate) id: u32,
     /// How many nodes it ever had.
     nodes_made: u32,
@@ -113,8 +129,8 @@ impl NodeKind {
             Self::Memory(work) => {
                 vec![GraphWork::Write(work.accesses(None, <[Access]>::to_vec))]
             }
-            Self::Record(event) => vec![GraphWork::Record(EventId(*event))],
-            Self::Wait(event) => vec![GraphWork::Wait(EventId(*event))],
+            Self::Record(event) => vec![GraphWork::Record(EventId(event.handle))],
+            Self::Wait(event) => vec![GraphWork::Wait(EventId(event.handle))],
             Self::Values(batch) => {
                 let work = |operation: &ValueOperation| match operation {
                     ValueOperation::Wait(wait) => {
@@ -127,9 +143,9 @@ impl NodeKind {
                 };
                 batch.operations.iter().map(work).collect()
             }
-            Self::Semaphores(of) => {
-                let work = if of.signals { GraphWork::Signal } else { GraphWork::WaitSemaphore };
-                let points = of.points.iter();
+            Self::Semaphores(batch) => {
+                let work = if batch.signals { GraphWork::Signal } else { GraphWork::WaitSemaphore };
+                let points = batch.points.iter();
                 points.map(|point| work(point.semaphore.order.clone(), point.value)).collect()
             }
         }
@@ -139,17 +155,18 @@ impl NodeKind {
 /// A node of an executable graph.
 pub(crate) struct ExecNode {
     /// The handle of the graph's node.
-    pub(crate) of: u64,
+    pub(crate) original: u64,
     pub(crate) kind: NodeKind,
     /// The context of the stream from which it was captured.
     pub(crate) context: Option<u32>,
     /// The nodes that it depends on, by their places.
     pub(crate) after: Vec<usize>,
+    /// Whether a launch does it. One that is not done keeps its place in the order.
+    pub(crate) enabled: bool,
     /// Whether its event was set in the executable graph, and is not the one that it was
     /// instantiated with.
     pub(crate) set: bool,
     /// In how many child graphs it is.
-    #[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "courtesy/ uses it"))]
     pub(crate) depth: u32,
 }
 
@@ -162,10 +179,8 @@ pub(crate) struct Exec {
     pub(crate) last: Option<Arc<Point>>,
     pub(crate) objects: References,
     /// Its number among all graphs and executable graphs.
-    #[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "courtesy/ uses it"))]
     pub(crate) id: u32,
     /// How it was instantiated.
-    #[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "courtesy/ uses it"))]
     pub(crate) flags: u64,
 }
 
@@ -173,7 +188,7 @@ pub(crate) struct Exec {
 pub(crate) struct Graphs {
     all: Table<Graph>,
     nodes: Table<Node>,
-    execs: Table<Exec>,
+    pub(crate) execs: Table<Exec>,
     /// The number of the last graph or executable graph.
     ids: u32,
 }
@@ -213,10 +228,6 @@ impl Graphs {
         core::ptr::without_provenance_mut(self.nodes.handle(node) as usize)
     }
 
-    pub(crate) fn exec_handle(&self, exec: u32) -> u64 {
-        self.execs.handle(exec)
-    }
-
     /// Measured: these handles are checked, and a bad one is an invalid value.
     pub(crate) fn find(&self, graph: Ptr<CUgraph_st>) -> Result<u32, CUresult> {
         self.all.find(graph.addr()).map_err(|_| INVALID_VALUE)
@@ -244,14 +255,6 @@ impl Graphs {
         &self.all[graph]
     }
 
-    pub(crate) fn exec(&self, exec: u32) -> &Exec {
-        &self.execs[exec]
-    }
-
-    pub(crate) fn exec_mut(&mut self, exec: u32) -> &mut Exec {
-        &mut self.execs[exec]
-    }
-
     /// The place of a graph's node in an executable graph.
     pub(crate) fn exec_node(
         &mut self,
@@ -260,7 +263,7 @@ impl Graphs {
     ) -> Result<&mut ExecNode, CUresult> {
         self.find_node(node.raw())?;
         let mut nodes = self.execs[exec].nodes.iter_mut();
-        nodes.find(|found| found.of == node.addr()).ok_or(INVALID_VALUE)
+        nodes.find(|found| found.original == node.addr()).ok_or(INVALID_VALUE)
     }
 
     /// The nodes of an array argument, which must be of that graph.
@@ -299,6 +302,10 @@ impl Graphs {
         self.nodes[node].context = Some(context);
     }
 
+    pub(crate) fn set_params(&mut self, node: u32, params: Option<NodeParams>) {
+        self.nodes[node].params = params;
+    }
+
     fn take_node(&mut self, node: u32) -> References {
         match self.nodes.remove(node) {
             Some(Node { kind: NodeKind::Child(inner), .. }) => self.remove_graph(inner),
@@ -313,11 +320,6 @@ impl Graphs {
         let mut released: References = within.collect();
         released.extend(graph.objects);
         released
-    }
-
-    /// Removes an executable graph.
-    pub(crate) fn remove_exec(&mut self, exec: u32) -> Option<Exec> {
-        self.execs.remove(exec)
     }
 
     /// These nodes and all that they depend on.
@@ -337,63 +339,4 @@ impl Graphs {
     pub(crate) fn live(&self) -> Vec<(u64, u64)> {
         self.all.live(|_, graph| graph.parent.is_none())
     }
-
-    pub(crate) fn live_execs(&self) -> Vec<(u64, u64)> {
-        self.execs.live(|_, _| true)
-    }
-}
-
-pub(crate) fn graph_create(call: &CallFrame, graph: Ptr<CUgraph>, flags: c_uint) -> Answer {
-    let mut state = call.ready()?;
-    graph.required()?;
-    if flags != 0 {
-        return Err(INVALID_VALUE);
-    }
-    let new = state.graphs.new_graph(call.number)?;
-    graph.put(state.graphs.graph_handle(new))
-}
-
-pub(crate) fn graph_destroy(call: &CallFrame, graph: Ptr<CUgraph_st>) -> Answer {
-    let mut state = call.ready()?;
-    let index = state.graphs.find(graph)?;
-    if state.captures.has_graph(index) {
-        return Err(ILLEGAL_STATE);
-    }
-    // Documented: it goes with its node.
-    if state.graphs.graph(index).parent.is_some() {
-        return Err(INVALID_VALUE);
-    }
-    let State { graphs, engine, feed, .. } = &mut *state;
-    engine.release_objects(feed.as_deref_mut(), graphs.remove_graph(index));
-    Ok(())
-}
-
-pub(crate) fn add_node_with(
-    call: &CallFrame,
-    out: Ptr<CUgraphNode>,
-    graph: Ptr<CUgraph_st>,
-    dependencies: In<CUgraphNode>,
-    count: usize,
-    kind: impl FnOnce(&State) -> Result<NodeKind, CUresult>,
-) -> Answer {
-    add_node_of(call, out, graph, dependencies, count, |state| Ok((kind(state)?, None)))
-}
-
-/// As [`add_node_with`], for a node that shows the parameters it was made with.
-pub(crate) fn add_node_of(
-    call: &CallFrame,
-    out: Ptr<CUgraphNode>,
-    graph: Ptr<CUgraph_st>,
-    dependencies: In<CUgraphNode>,
-    count: usize,
-    made: impl FnOnce(&State) -> Result<(NodeKind, Option<NodeParams>), CUresult>,
-) -> Answer {
-    let mut state = call.ready()?;
-    out.required()?;
-    let graph = state.graphs.find(graph)?;
-    let after = state.graphs.nodes_of(graph, dependencies, count)?;
-    let (kind, params) = made(&state)?;
-    let node = state.graphs.add_node(call.number, graph, after, kind)?;
-    state.graphs.nodes[node].params = params;
-    out.put(state.graphs.node_handle(node))
 }

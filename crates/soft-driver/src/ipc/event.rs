@@ -2,7 +2,7 @@
 
 use crate::abi::*;
 use crate::arg::{EventArg, Ptr};
-use crate::event::Event;
+use crate::event::state::Event;
 use crate::machine::call_frame::CallFrame;
 use crate::machine::config::Rules;
 use crate::processes::{AVAILABLE, SharedEvent};
@@ -26,7 +26,7 @@ pub(crate) fn ipc_get_event_handle(
     let entry = &state.events[event];
     let reserved = entry.own_slot().ok_or(INVALID_HANDLE)?.descriptor(strict);
     let record = entry.pending().map(|point| point.id);
-    state.feed(|feed, of| feed.event_exported(of.event(event), record));
+    state.feed(|feed, ids| feed.event_exported(ids.event(event), record));
     handle.put(CUipcEventHandle { reserved })
 }
 
@@ -52,6 +52,6 @@ pub(crate) fn ipc_open_event_handle(
     }
     let new = Event::import(context, shared);
     let (index, handle) = state.events.insert(call.number, new).ok_or(OUT_OF_MEMORY)?;
-    state.feed(|feed, of| feed.event_create(of.event(index), true));
+    state.feed(|feed, ids| feed.event_create(ids.event(index), true));
     event.put(core::ptr::without_provenance_mut(handle as usize))
 }

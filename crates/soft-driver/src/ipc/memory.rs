@@ -3,7 +3,9 @@
 use core::ffi::c_uint;
 
 use crate::abi::*;
+use crate::allocation;
 use crate::arg::Ptr;
+use crate::context::all_streams::after_work_of;
 use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
 use crate::memory::{Kind, Region};
@@ -44,7 +46,6 @@ pub(crate) fn ipc_open_mem_handle(
         return Err(INVALID_VALUE);
     }
     let context = state.current(call)?;
-    state.captures.refuse_unsafe(call)?;
     let named = Named::parse(&handle.reserved).ok_or(INVALID_VALUE)?;
     if state.memory.exports(&named) {
         return Err(INVALID_CONTEXT);
@@ -58,7 +59,7 @@ pub(crate) fn ipc_open_mem_handle(
     let base = import(&named)?;
     let bytes = named.bytes as usize;
     let region = Region::new(base, bytes, true, None);
-    let owner = state.owner(context);
+    let owner = allocation::owner(&state, context);
     let State { memory, feed, .. } = &mut *state;
     let kind = Kind::Imported(named, 1);
     address.put(memory.add(feed.as_deref_mut(), owner, region, bytes, kind))
@@ -67,7 +68,10 @@ pub(crate) fn ipc_open_mem_handle(
 pub(crate) fn ipc_close_mem_handle(call: &CallFrame, address: CUdeviceptr) -> Answer {
     let mut state = call.ready()?;
     state.current(call)?;
-    state.captures.refuse_unsafe(call)?;
+    // As a card did, for a stream that waited for a value.
+    if let Some(device) = state.memory.opened_on(address) {
+        state = after_work_of(call, state, device)?;
+    }
     let State { memory, feed, .. } = &mut *state;
     memory.close(feed.as_deref_mut(), address)
 }

@@ -37,20 +37,29 @@ pub(crate) struct EntryPoint {
 /// One call of one entry point.
 pub(crate) struct CallFrame {
     pub(crate) machine: &'static Machine,
-    pub(crate) of: &'static EntryPoint,
+    pub(crate) entry: &'static EntryPoint,
     /// The number of the call on its machine, from 1.
     pub(crate) number: u64,
     /// Which owner of the machine it was made to.
     pub(crate) epoch: u64,
+    /// The handle of the context whose default streams the call means, if it is not the thread's
+    /// current one: a `StreamRef` has its context.
+    pub(crate) context: Option<u64>,
+}
+
+impl From<&CallFrame> for Origin {
+    fn from(call: &CallFrame) -> Self {
+        call.origin()
+    }
 }
 
 impl CallFrame {
     pub(crate) fn id(&self) -> Id {
-        self.of.id
+        self.entry.id
     }
 
     pub(crate) fn name(&self) -> &'static str {
-        self.of.name
+        self.entry.name
     }
 
     /// What it is called in reports about what it submitted.
@@ -60,7 +69,7 @@ impl CallFrame {
 
     /// Whether NULL means the per-thread default stream.
     pub(crate) fn per_thread(&self) -> bool {
-        self.of.per_thread
+        self.entry.per_thread
     }
 
     /// Whether the machine's owner is still the one that it was made to.
@@ -76,17 +85,21 @@ impl CallFrame {
     /// The machine's state, for a call that works before `cuInit`.
     pub(crate) fn lock(&self) -> Result<Locked, CUresult> {
         let state = self.machine.lock();
-        if state.taken && state.epoch == self.epoch { Ok(state) } else { Err(DEINITIALIZED) }
+        if state.life.taken && state.life.epoch == self.epoch {
+            Ok(state)
+        } else {
+            Err(DEINITIALIZED)
+        }
     }
 
     /// The machine's state, for a call that needs `cuInit` first.
     pub(crate) fn ready(&self) -> Result<Locked, CUresult> {
         let mut state = self.lock()?;
-        if state.initialised && state.feed.is_none() {
+        if state.life.initialised && state.feed.is_none() {
             return Ok(state);
         }
         state.feed(|feed, _| feed.begin(self.name(), self.number, None));
-        if state.initialised { Ok(state) } else { Err(NOT_INITIALIZED) }
+        if state.life.initialised { Ok(state) } else { Err(NOT_INITIALIZED) }
     }
 
     /// Refuses the call, but before `cuInit` for that reason alone.

@@ -185,83 +185,111 @@ impl Scheduler {
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
     pub(crate) version: i32,
-    pub(crate) devices: i32,
+    pub(crate) devices: DeviceSettings,
+    pub(crate) on_misuse: OnMisuse,
+    pub(crate) rules: Rules,
+    pub(crate) work: WorkSettings,
+    /// How many channels a context has; by default `CUDA_DEVICE_MAX_CONNECTIONS`.
+    pub(crate) connections: Option<u32>,
+    pub(crate) on_deadlock: OnDeadlock,
+    pub(crate) order: OrderSettings,
+    pub(crate) ipc: bool,
+    pub(crate) ipc_slots: u32,
+    pub(crate) log: LogSettings,
+    pub(crate) lookups: LookupSettings,
+    /// What `cuInit` returns, unless it is 0.
+    pub(crate) init_result: u32,
+}
+
+/// The devices.
+#[derive(Clone, Debug)]
+pub(crate) struct DeviceSettings {
+    pub(crate) count: i32,
     /// Whether `CUDA_VISIBLE_DEVICES` selects them. By default it does in the shared library only.
     pub(crate) visible_from_environment: Option<bool>,
     pub(crate) memory: u64,
-    pub(crate) on_misuse: OnMisuse,
-    pub(crate) rules: Rules,
+}
+
+/// When work is done, and in which order.
+#[derive(Clone, Debug)]
+pub(crate) struct WorkSettings {
     pub(crate) time: Time,
     pub(crate) scheduler: Scheduler,
     /// Whether the driver's start prints the seed.
     pub(crate) prints_seed: bool,
     pub(crate) latency: Duration,
-    /// How many channels a context has; by default `CUDA_DEVICE_MAX_CONNECTIONS`.
-    pub(crate) connections: Option<u32>,
-    pub(crate) on_deadlock: OnDeadlock,
-    pub(crate) check_order: OrderCheck,
-    pub(crate) order_warnings: Warnings,
-    pub(crate) order_backtraces: bool,
-    pub(crate) order_host: HostOrder,
+}
+
+/// The order checker.
+#[derive(Clone, Debug)]
+pub(crate) struct OrderSettings {
+    pub(crate) check: OrderCheck,
+    pub(crate) warnings: Warnings,
+    pub(crate) backtraces: bool,
+    pub(crate) host: HostOrder,
     /// Where the findings are written, in place of standard error.
-    pub(crate) order_log: Option<String>,
-    pub(crate) order_json: bool,
-    pub(crate) order_suppress: Vec<Suppression>,
+    pub(crate) log: Option<String>,
+    pub(crate) json: bool,
+    pub(crate) suppress: Vec<Suppression>,
     /// The exit status of the process if there was an error; 0 for no change.
-    pub(crate) order_exitcode: u8,
-    pub(crate) ipc: bool,
-    pub(crate) ipc_slots: u32,
-    pub(crate) log: usize,
-    pub(crate) log_lookups: bool,
+    pub(crate) exitcode: u8,
+}
+
+/// What is kept of calls, and reported at the end.
+#[derive(Clone, Debug)]
+pub(crate) struct LogSettings {
+    /// How many calls are kept.
+    pub(crate) calls: usize,
+    pub(crate) lookups: bool,
     pub(crate) report_leaks: bool,
     /// Where leaks are reported, in place of standard error.
     pub(crate) leaks_log: Option<String>,
+}
+
+/// What lookups of functions do not find, or find wrongly.
+#[derive(Clone, Debug)]
+pub(crate) struct LookupSettings {
     /// Exported names that are absent.
     pub(crate) missing: Vec<String>,
     /// Names for which `cuGetProcAddress` returns success with NULL.
-    pub(crate) null_lookups: Vec<String>,
-    /// What `cuInit` returns, unless it is 0.
-    pub(crate) init_result: u32,
+    pub(crate) null: Vec<String>,
     /// Pairs: a base name, and the exported name whose address a lookup of it gives.
-    pub(crate) wrong_lookups: Vec<(String, String)>,
+    pub(crate) wrong: Vec<(String, String)>,
 }
 
 impl Config {
     /// Whether an exported name was configured away.
     pub(crate) fn lacks(&self, name: &str) -> bool {
-        self.missing.iter().any(|missing| missing == name)
+        self.lookups.missing.iter().any(|missing| missing == name)
     }
 
     pub(crate) const DEFAULT: Self = Self {
         version: 13000,
-        devices: 1,
-        visible_from_environment: None,
-        memory: 16 << 30,
+        devices: DeviceSettings { count: 1, visible_from_environment: None, memory: 16 << 30 },
         on_misuse: OnMisuse::Abort,
         rules: Rules::Faithful,
-        time: Time::Real,
-        scheduler: Scheduler::Prompt,
-        prints_seed: false,
-        latency: Duration::ZERO,
+        work: WorkSettings {
+            time: Time::Real,
+            scheduler: Scheduler::Prompt,
+            prints_seed: false,
+            latency: Duration::ZERO,
+        },
         connections: None,
         on_deadlock: OnDeadlock::Misuse,
-        check_order: OrderCheck::Off,
-        order_warnings: Warnings::NONE,
-        order_backtraces: false,
-        order_host: HostOrder::Submission,
-        order_log: None,
-        order_json: false,
-        order_suppress: Vec::new(),
-        order_exitcode: 0,
+        order: OrderSettings {
+            check: OrderCheck::Off,
+            warnings: Warnings::NONE,
+            backtraces: false,
+            host: HostOrder::Submission,
+            log: None,
+            json: false,
+            suppress: Vec::new(),
+            exitcode: 0,
+        },
         ipc: true,
         ipc_slots: 4096,
-        log: 0,
-        log_lookups: false,
-        report_leaks: false,
-        leaks_log: None,
-        missing: Vec::new(),
-        null_lookups: Vec::new(),
+        log: LogSettings { calls: 0, lookups: false, report_leaks: false, leaks_log: None },
+        lookups: LookupSettings { missing: Vec::new(), null: Vec::new(), wrong: Vec::new() },
         init_result: 0,
-        wrong_lookups: Vec::new(),
     };
 }

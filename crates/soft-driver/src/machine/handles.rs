@@ -3,9 +3,15 @@
 //!
 //! They look like the real ones, which are addresses: below 2^47 and aligned, so that a program may
 //! keep one in a signed or floating-point number. From the top: 4 bits of kind, 4 of machine, 4 of
-//! the machine's life, 11 of generation, 21 of index, 3 that are 0. The kinds are chosen so that
+//! the machine's life, 11 that are 0, 21 of index, 3 that are 0. The kinds are chosen so that
 //! the addresses are in a part of the address space where no system maps anything: code that
 //! mistakes a handle for a pointer faults at once.
+//!
+//! A handle comes back, as on a card, so that a program which keeps state by handle is caught. A
+//! card gives the place of a destroyed stream, node or user object to the next one. Of the other
+//! kinds it has some places that are free, and gives the one that was free for longest.
+
+use std::collections::VecDeque;
 
 /// What a handle names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,6 +29,7 @@ pub(crate) enum Kind {
     Semaphore = 0b1011,
     Module = 0b1100,
     Function = 0b1101,
+    Memory = 0b1110,
 }
 
 impl Kind {
@@ -40,6 +47,7 @@ impl Kind {
             Self::Semaphore => "external semaphore",
             Self::Module => "module",
             Self::Function => "function",
+            Self::Memory => "memory handle",
         }
     }
 
@@ -48,30 +56,29 @@ impl Kind {
         let all = [Self::Context, Self::Stream, Self::Event, Self::Graph, Self::Node, Self::Exec];
         let more = [Self::UserObject, Self::Green, Self::Pool, Self::Semaphore];
         let all = all.into_iter().chain(more).chain([Self::Module, Self::Function]);
+        let all = all.chain([Self::Memory]);
         all.into_iter().find(|kind| *kind as u64 == handle >> KIND_AT && handle & 7 == 0)
     }
 }
 
+/// How many places a table has at first where the one is given that was free for longest.
+const PLACES_AT_FIRST: u32 = 4;
+
 const INDEX_AT: u32 = 3;
 const INDEX_BITS: u32 = 21;
-const GENERATION_AT: u32 = INDEX_AT + INDEX_BITS;
-const GENERATION_BITS: u32 = 11;
-const GENERATION_MASK: u32 = (1 << GENERATION_BITS) - 1;
-const LIFE_AT: u32 = GENERATION_AT + GENERATION_BITS;
+const LIFE_AT: u32 = INDEX_AT + INDEX_BITS + 11;
 const LIFE_BITS: u32 = 4;
 const SLOT_AT: u32 = LIFE_AT + LIFE_BITS;
 const KIND_AT: u32 = SLOT_AT + 4;
 
-fn pack(kind: Kind, slot: usize, life: u64, generation: u32, index: u32) -> u64 {
+fn pack(kind: Kind, slot: usize, life: u64, index: u32) -> u64 {
     (kind as u64) << KIND_AT
         | (slot as u64) << SLOT_AT
         | (life & ((1 << LIFE_BITS) - 1)) << LIFE_AT
-        | u64::from(generation) << GENERATION_AT
         | u64::from(index) << INDEX_AT
 }
 
 struct Entry<T> {
-    generation: u32,
     /// The number of the call that made it.
     born: u64,
     value: Option<T>,
@@ -99,8 +106,8 @@ pub(crate) struct Table<T> {
     /// Which owner of the machine this is.
     life: u64,
     entries: Vec<Entry<T>>,
-    free: Vec<u32>,
-    generation: u32,
+    /// The places without anything: the one that was free for longest first.
+    free: VecDeque<u32>,
     live: usize,
     /// How many there may be: as many as the bits of an index allow, and fewer in a test.
     pub(crate) places: usize,
@@ -113,8 +120,7 @@ impl<T> Table<T> {
             slot,
             life: 0,
             entries: Vec::new(),
-            free: Vec::new(),
-            generation: 0,
+            free: VecDeque::new(),
             live: 0,
             places: 1 << INDEX_BITS,
         }
@@ -124,7 +130,7 @@ impl<T> Table<T> {
     pub(crate) fn reset(&mut self, life: u64) {
         self.life = life;
         self.entries = Vec::new();
-        self.free = Vec::new();
+        self.free = VecDeque::new();
         self.live = 0;
         self.places = 1 << INDEX_BITS;
     }
@@ -144,34 +150,35 @@ impl<T> Table<T> {
         if !self.has_room() {
             return None;
         }
-        self.generation = (self.generation + 1) & GENERATION_MASK;
-        let generation = self.generation;
-        let entry = Entry { generation, born, value: Some(value) };
-        let index = match self.free.pop() {
-            Some(index) => {
-                self.entries[index as usize] = entry;
-                index
-            }
+        let index = match self.next_free() {
+            Some(index) => index,
             None => {
-                let index = u32::try_from(self.entries.len()).ok()?;
-                self.entries.push(entry);
-                index
+                let first = u32::try_from(self.entries.len()).ok()?;
+                let more = first == 0 && !self.is_last_first();
+                let fresh = if more { PLACES_AT_FIRST } else { 1 };
+                self.entries.extend((0..fresh).map(|_| Entry { born: 0, value: None }));
+                self.free.extend(first + 1..first + fresh);
+                first
             }
         };
+        self.entries[index as usize] = Entry { born, value: Some(value) };
         self.live += 1;
-        Some((index, pack(self.kind, self.slot, self.life, generation, index)))
+        Some((index, self.handle(index)))
+    }
+
+    /// Whether the next one gets the place of the one that went last. Measured.
+    const fn is_last_first(&self) -> bool {
+        matches!(self.kind, Kind::Stream | Kind::Node | Kind::UserObject)
+    }
+
+    fn next_free(&mut self) -> Option<u32> {
+        if self.is_last_first() { self.free.pop_back() } else { self.free.pop_front() }
     }
 
     /// The index of a handle.
     pub(crate) fn find(&self, handle: u64) -> Result<u32, Bad> {
         let index = (handle >> INDEX_AT) as u32 & ((1 << INDEX_BITS) - 1);
-        let generation = (handle >> GENERATION_AT) as u32 & GENERATION_MASK;
-        if handle & 7 == 0
-            && handle >> LIFE_AT == pack(self.kind, self.slot, self.life, 0, 0) >> LIFE_AT
-            && let Some(entry) = self.entries.get(index as usize)
-            && entry.generation == generation
-            && entry.value.is_some()
-        {
+        if handle == self.handle(index) && self.get(index).is_some() {
             return Ok(index);
         }
         let slot = (handle >> SLOT_AT & 0xF) as usize;
@@ -199,7 +206,7 @@ impl<T> Table<T> {
 
     pub(crate) fn remove(&mut self, index: u32) -> Option<T> {
         let value = self.entries.get_mut(index as usize)?.value.take()?;
-        self.free.push(index);
+        self.free.push_back(index);
         self.live -= 1;
         Some(value)
     }
@@ -221,6 +228,11 @@ impl<T> Table<T> {
             .filter_map(|(index, entry)| Some((index as u32, entry.value.as_ref()?)))
     }
 
+    /// The indices of some of those that live.
+    pub(crate) fn indices(&self, counts: impl Fn(&T) -> bool) -> Vec<u32> {
+        self.iter().filter(|(_, value)| counts(value)).map(|(index, _)| index).collect()
+    }
+
     /// The handles of some of those that live, with the calls that made them.
     pub(crate) fn live(&self, counts: impl Fn(u32, &T) -> bool) -> Vec<(u64, u64)> {
         let live = self.iter().filter(|(index, value)| counts(*index, value));
@@ -234,9 +246,7 @@ impl<T> Table<T> {
 
     /// The handle of what lives at `index`.
     pub(crate) fn handle(&self, index: u32) -> u64 {
-        self.entries
-            .get(index as usize)
-            .map_or(0, |entry| pack(self.kind, self.slot, self.life, entry.generation, index))
+        pack(self.kind, self.slot, self.life, index)
     }
 }
 
@@ -275,6 +285,28 @@ mod tests {
     use super::*;
 
     #[test]
+    fn handles_come_back_as_on_a_card() {
+        let [mut streams, mut events] = [Kind::Stream, Kind::Event].map(|kind| Table::new(kind, 0));
+        let made = |table: &mut Table<()>| table.insert(0, ()).unwrap();
+        // The last one first.
+        let [a, b, c] = [(); 3].map(|()| made(&mut streams));
+        for (index, _) in [b, c] {
+            streams.remove(index);
+        }
+        assert_eq!([(); 2].map(|()| made(&mut streams)), [c, b]);
+        assert!(![a, b, c].contains(&made(&mut streams)));
+        // The first one first, and four in turn.
+        let mut round = || {
+            let entry = made(&mut events);
+            events.remove(entry.0);
+            entry
+        };
+        let first = [(); 4].map(|()| round());
+        assert_eq!([(); 4].map(|()| round()), first);
+        assert!(!first[1..].contains(&first[0]));
+    }
+
+    #[test]
     fn stale_handles_are_recognised() {
         let mut table = Table::new(Kind::Event, 3);
         let (index, handle) = table.insert(1, "a").unwrap();
@@ -294,10 +326,9 @@ mod tests {
 
         table.remove(index);
         assert_eq!(table.find(handle), Err(Bad::Stale));
-        let (again, other) = table.insert(2, "b").unwrap();
-        assert_eq!(again, index);
+        let (second, other) = table.insert(2, "b").unwrap();
         assert_eq!(table.find(handle), Err(Bad::Stale));
-        assert_eq!(table.find(other), Ok(index));
+        assert_eq!(table.find(other), Ok(second));
         table.reset(1);
         assert_eq!(table.find(other), Err(Bad::EarlierLife));
         let (_, third) = table.insert(3, "c").unwrap();

@@ -111,7 +111,6 @@ fn drop_quietly<T>(value: T) {
 #[derive(Clone)]
 pub(crate) struct DropUnlocked<T: 'static>(ManuallyDrop<T>);
 
-#[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "courtesy/ uses it"))]
 impl<T> DropUnlocked<T> {
     pub(crate) fn new(value: T) -> Self {
         Self(ManuallyDrop::new(value))

@@ -4,9 +4,9 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Mutex;
 
 use crate::abi::*;
-use crate::driver_log::DriverLog;
+use crate::context::losses::Losses;
+use crate::driver_log::lines::DriverLog;
 use crate::engine::work::Origin;
-use crate::machine::call_frame::CallFrame;
 use crate::machine::config::OnMisuse;
 use crate::machine::handles::{Bad, Kind};
 use crate::machine::thread;
@@ -34,6 +34,8 @@ pub(crate) struct Misuses {
     unsupported: Mutex<BTreeSet<&'static str>>,
     /// What `cuLogsDumpToMemory` gives.
     pub(crate) log: DriverLog,
+    /// What ended with its context.
+    pub(crate) losses: Losses,
 }
 
 impl Misuses {
@@ -44,6 +46,7 @@ impl Misuses {
             reports: Mutex::new(Vec::new()),
             unsupported: Mutex::new(BTreeSet::new()),
             log: DriverLog::new(),
+            losses: Losses::new(),
         }
     }
 
@@ -64,8 +67,8 @@ impl Misuses {
     }
 
     /// Remembers who destroyed a handle.
-    pub(crate) fn note_destroyed(&mut self, call: &CallFrame, handle: u64) {
-        let (call, number, thread) = (call.name(), call.number, thread::number());
+    pub(crate) fn note_destroyed(&mut self, call: impl Into<Origin>, handle: u64) {
+        let (Origin { call, number }, thread) = (call.into(), thread::number());
         if self.destroyed.len() == REMEMBERED {
             self.destroyed.pop_front();
         }
@@ -74,7 +77,7 @@ impl Misuses {
 
     /// What became of a handle.
     pub(crate) fn fate_of(&self, handle: u64) -> String {
-        match self.destroyed.iter().rev().find(|of| of.handle == handle) {
+        match self.destroyed.iter().rev().find(|entry| entry.handle == handle) {
             Some(Destroyed { call, number, thread, .. }) => {
                 format!(
                     "was destroyed by {call}, call {number} of this driver, in thread \"{}\"",
@@ -88,11 +91,17 @@ impl Misuses {
     /// The program did what is undefined on a real driver: ends the process, or returns `code`, for
     /// the call to return.
     #[cold]
-    pub(crate) fn undefined(&self, call: &CallFrame, what: &str, code: CUresult) -> CUresult {
+    pub(crate) fn undefined(
+        &self,
+        call: impl Into<Origin>,
+        what: &str,
+        code: CUresult,
+    ) -> CUresult {
+        let Origin { call, .. } = call.into();
         match self.on_misuse {
-            OnMisuse::Abort => thread::abort(call.name(), what),
+            OnMisuse::Abort => thread::abort(call, what),
             OnMisuse::Error => {
-                self.report(format!("{}: {what}", call.name()));
+                self.report(format!("{call}: {what}"));
                 self.log.add(call, what, code);
                 code
             }
@@ -113,19 +122,23 @@ impl Misuses {
         }
     }
 
-    /// Prints once on standard error that a call is not supported. Most programs only print that
-    /// something failed.
+    /// Prints once on standard error that a call, or `what` of it, is not supported. Most programs
+    /// only print that something failed.
     #[cold]
-    pub(crate) fn say_unsupported(&self, name: &'static str) {
-        if !lock(&self.unsupported).insert(name) {
+    pub(crate) fn say_unsupported(&self, call: impl Into<Origin>, what: &'static str) {
+        let mut said = lock(&self.unsupported);
+        let is_new = said.insert(what);
+        // So that the code of the call is not reported as well.
+        said.insert(call.into().call);
+        if !is_new {
             return;
         }
-        match name {
+        match what {
             "cuGetExportTable" => crate::say!(
-                "{name} is not supported: programs of the CUDA runtime (PyTorch, CuPy) cannot run \
+                "{what} is not supported: programs of the CUDA runtime (PyTorch, CuPy) cannot run \
                  here"
             ),
-            _ => crate::say!("{name} is not supported: it returns CUDA_ERROR_NOT_SUPPORTED"),
+            _ => crate::say!("{what} is not supported: it returns CUDA_ERROR_NOT_SUPPORTED"),
         }
     }
 
@@ -133,7 +146,7 @@ impl Misuses {
     #[cold]
     pub(crate) fn bad_handle(
         &self,
-        call: &CallFrame,
+        call: impl Into<Origin>,
         kind: Kind,
         handle: u64,
         bad: Bad,

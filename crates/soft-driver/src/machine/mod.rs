@@ -3,6 +3,7 @@
 pub(crate) mod call_frame;
 pub(crate) mod config;
 pub(crate) mod handles;
+mod life;
 mod locked;
 pub(crate) mod misuse;
 pub(crate) mod places;
@@ -10,25 +11,26 @@ pub(crate) mod switches;
 pub(crate) mod thread;
 
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, TryLockError};
+use std::sync::{Mutex, TryLockError};
 #[cfg(unix)]
 use std::time::{Duration, Instant};
 
+use cuda_order_check::feed::Awaited;
 use cuda_order_check::{ContextId, EventId, GraphId, StreamId};
 
 use crate::capture::Captures;
-use crate::context::Context;
-use crate::context::losses::Losses;
-#[cfg(feature = "courtesy")]
-use crate::courtesy::kernels::Modules;
-use crate::device::Device;
+use crate::context::state::Context;
+use crate::device::state::Device;
 use crate::engine::stream::Stream;
+use crate::engine::wake::{WAKES, Wake};
 use crate::engine::{Engine, Running};
-use crate::event::Event;
+use crate::event::state::Event;
 use crate::graph::Graphs;
-use crate::green_context::Greens;
+use crate::green_context::state::Greens;
+use crate::kernel::Modules;
 use crate::machine::config::Config;
 use crate::machine::handles::{Kind, Table};
+use crate::machine::life::Life;
 use crate::machine::misuse::Misuses;
 use crate::machine::places::{Owed, SLOTS};
 use crate::machine::switches::Switches;
@@ -37,7 +39,6 @@ use crate::order::Feed;
 use crate::processes::semaphore::Imported;
 use crate::sync::lock;
 
-#[cfg(feature = "courtesy")]
 pub(crate) use crate::machine::locked::DropUnlocked;
 pub(crate) use crate::machine::locked::Locked;
 
@@ -69,16 +70,7 @@ pub(crate) struct Machine {
     held_up: AtomicUsize,
     /// How often a thread had to wait for it.
     hold_ups: AtomicU64,
-    /// Host threads that wait for work to be done.
-    pub(crate) done: Condvar,
-    /// The thread that runs host functions.
-    pub(crate) host: Condvar,
-    /// The threads that set and copy memory.
-    pub(crate) pool: Condvar,
-    /// The thread that looks at memory for stream wait-value, and drives a seeded scheduler.
-    pub(crate) ticker: Condvar,
-    /// The thread that ends work of a given duration.
-    pub(crate) timer: Condvar,
+    pub(crate) wake: &'static Wake,
     pub(crate) switches: Switches,
     calls: AtomicU64,
     /// The state's epoch, which a call reads before it has the lock.
@@ -92,11 +84,7 @@ impl Machine {
             state: Mutex::new(State::new(slot)),
             held_up: AtomicUsize::new(0),
             hold_ups: AtomicU64::new(0),
-            done: Condvar::new(),
-            host: Condvar::new(),
-            pool: Condvar::new(),
-            ticker: Condvar::new(),
-            timer: Condvar::new(),
+            wake: &WAKES[slot],
             switches: Switches::new(),
             calls: AtomicU64::new(0),
             epoch: AtomicU64::new(0),
@@ -158,7 +146,7 @@ impl Machine {
     /// Makes the machine as new, for its next driver or for none: calls that began before fail.
     pub(crate) fn reset(&self, state: &mut State) {
         state.reset();
-        self.epoch.store(state.epoch, Ordering::Release);
+        self.epoch.store(state.life.epoch, Ordering::Release);
     }
 
     pub(crate) fn epoch(&self) -> u64 {
@@ -183,13 +171,7 @@ impl Machine {
 
 /// Everything that a machine's lock protects.
 pub(crate) struct State {
-    /// Whether the slot has a driver. Without one, calls return what they return after the driver's
-    /// shutdown.
-    pub(crate) taken: bool,
-    pub(crate) initialised: bool,
-    pub(crate) stopping: bool,
-    /// Grows with each owner of the slot.
-    pub(crate) epoch: u64,
+    pub(crate) life: Life,
     pub(crate) config: Config,
     pub(crate) devices: Vec<Device>,
     pub(crate) contexts: Table<Context>,
@@ -200,13 +182,10 @@ pub(crate) struct State {
     pub(crate) semaphores: Table<Imported>,
     pub(crate) greens: Greens,
     pub(crate) captures: Captures,
-    #[cfg(feature = "courtesy")]
     pub(crate) modules: Modules,
     pub(crate) engine: Engine,
     pub(crate) memory: Allocations,
-    next_id: u64,
     pub(crate) misuses: Misuses,
-    pub(crate) losses: Losses,
     /// The order checker's feed, if it is on.
     pub(crate) feed: Option<Box<Feed>>,
 }
@@ -214,10 +193,7 @@ pub(crate) struct State {
 impl State {
     const fn new(slot: usize) -> Self {
         Self {
-            taken: false,
-            initialised: false,
-            stopping: false,
-            epoch: 0,
+            life: Life::new(),
             config: Config::DEFAULT,
             devices: Vec::new(),
             contexts: Table::new(Kind::Context, slot),
@@ -226,14 +202,11 @@ impl State {
             graphs: Graphs::new(slot),
             semaphores: Table::new(Kind::Semaphore, slot),
             greens: Greens::new(slot),
-            captures: Captures::new(),
-            #[cfg(feature = "courtesy")]
+            captures: Captures::new(slot, 0),
             modules: Modules::new(slot),
             engine: Engine::new(slot),
             memory: Allocations::new(slot),
-            next_id: 7,
             misuses: Misuses::new(),
-            losses: Losses::new(),
             feed: None,
         }
     }
@@ -248,12 +221,9 @@ impl State {
     }
 
     fn reset(&mut self) {
-        self.taken = false;
-        self.initialised = false;
-        self.stopping = false;
-        self.epoch += 1;
+        self.life.reset();
         // It grows twice with each owner, and handles have little room for it.
-        let life = self.epoch / 2;
+        let life = self.life.epoch / 2;
         self.config = Config::DEFAULT;
         self.devices = Vec::new();
         self.contexts.reset(life);
@@ -262,33 +232,25 @@ impl State {
         self.graphs.reset(life);
         self.semaphores.reset(life);
         self.greens.reset(life);
-        self.captures = Captures::new();
-        #[cfg(feature = "courtesy")]
+        self.captures = Captures::new(self.streams.slot(), self.life.epoch);
         self.modules.reset(life);
         self.engine.reset(life);
         self.memory.reset(life);
         self.misuses = Misuses::new();
-        self.losses = Losses::new();
         self.feed = None;
     }
 
     /// The engine and the parts that work in streams touches.
     #[inline]
-    pub(crate) fn running(&mut self, machine: &'static Machine) -> Running<'_> {
+    pub(crate) fn running(&mut self) -> Running<'_> {
         let Self { engine, streams, memory, feed, misuses, .. } = self;
-        Running { engine, streams, memory, feed: feed.as_deref_mut(), misuses, machine }
+        Running { engine, streams, memory, feed: feed.as_deref_mut(), misuses }
     }
 
     /// Whether no capture is under way, and the order checker is off: most calls look no further.
     #[inline]
     pub(crate) fn quiet(&self) -> bool {
         self.captures.is_empty() && self.feed.is_none()
-    }
-
-    /// A number that nothing else of this process's machine has: stream and context ids.
-    pub(crate) fn next_id(&mut self) -> u64 {
-        self.next_id += 1;
-        self.next_id
     }
 }
 
@@ -318,7 +280,7 @@ impl Handles<'_> {
     }
 
     pub(crate) fn graph(&self, exec: u32) -> GraphId {
-        GraphId(self.graphs.exec_handle(exec))
+        GraphId(self.graphs.execs.handle(exec))
     }
 }
 
@@ -327,6 +289,13 @@ impl State {
     #[inline]
     pub(crate) fn feed<R>(&mut self, give: impl FnOnce(&mut Feed, Handles<'_>) -> R) -> Option<R> {
         if self.feed.is_none() { None } else { self.feed_now(give) }
+    }
+
+    /// The host has waited for what it asked the feed for.
+    pub(crate) fn reached(&mut self, awaited: Option<Awaited>) {
+        if let Some(awaited) = awaited {
+            self.feed(|feed, _| feed.reached(&awaited));
+        }
     }
 
     #[cold]

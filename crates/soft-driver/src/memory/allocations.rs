@@ -1,106 +1,68 @@
-//! What is allocated: what an address names, how memory begins and how it ends.
+//! What is allocated: how memory begins and how it ends.
 
-use core::ffi::c_void;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cuda_order_check::feed::Memory;
 
 use crate::abi::*;
+use crate::memory::addresses::{Addresses, Allocation};
 use crate::memory::pool::Pools;
-use crate::memory::{ALIGNMENT, Keeper, Kind, Place, READ_ONLY, Region, map};
+use crate::memory::reserved::Reserved;
+use crate::memory::{ALIGNMENT, Kind, Region, map};
 use crate::order::Feed;
 use crate::processes::shared_memory::{Arena, Backing, Named};
 
-#[cfg(feature = "courtesy")]
-mod courtesy;
-
-/// A piece of memory that the program has.
-pub(crate) struct Allocation {
-    pub(crate) region: Arc<Region>,
-    pub(crate) context: u32,
-    pub(crate) device: usize,
-    pub(crate) kind: Kind,
-    /// What the program asked for.
-    pub(crate) bytes: usize,
-    /// A stream frees it, once it has come so far.
-    freeing: bool,
-}
+mod information;
 
 /// All memory of a machine.
 pub(crate) struct Allocations {
-    /// What is allocated, by its first address.
-    by_address: BTreeMap<u64, Allocation>,
+    pub(crate) addresses: Addresses,
     /// The file that device memory lies in, from the first piece on.
     arena: Option<Arena>,
     /// How much of each device is in use.
     used: BTreeMap<usize, u64>,
     pub(crate) pools: Pools,
+    pub(crate) reserved: Reserved,
 }
 
 impl Allocations {
     pub(crate) const fn new(slot: usize) -> Self {
         Self {
-            by_address: BTreeMap::new(),
+            addresses: Addresses(BTreeMap::new()),
             arena: None,
             used: BTreeMap::new(),
             pools: Pools::new(slot),
+            reserved: Reserved::new(slot),
         }
     }
 
     pub(crate) fn reset(&mut self, life: u64) {
-        self.by_address = BTreeMap::new();
+        self.addresses.0.clear();
         self.arena = None;
         self.used = BTreeMap::new();
         self.pools.reset(life);
-    }
-
-    /// The allocation that an address is in, and its first address.
-    pub(crate) fn around(&self, address: u64) -> Option<(u64, &Allocation)> {
-        let (base, allocation) = self.by_address.range(..=address).next_back()?;
-        (address - base < allocation.bytes as u64).then_some((*base, allocation))
-    }
-
-    /// Whether a range overlaps with an allocation or a registration.
-    pub(crate) fn overlaps(&self, base: u64, bytes: usize) -> bool {
-        let end = base.saturating_add(bytes as u64);
-        let last = self.by_address.range(..end).next_back();
-        last.is_some_and(|(first, allocation)| first.saturating_add(allocation.bytes as u64) > base)
-    }
-
-    /// Whether an address is in memory that was registered for reading alone.
-    pub(crate) fn is_read_only(&self, address: u64) -> bool {
-        let read_only = |kind| matches!(kind, Kind::Registered(flags) if flags & READ_ONLY != 0);
-        self.around(address).is_some_and(|(_, allocation)| read_only(allocation.kind))
-    }
-
-    /// The allocation that holds a whole range.
-    fn within(&self, address: u64, bytes: usize) -> Option<Arc<Region>> {
-        let (base, allocation) = self.around(address)?;
-        let end = (address - base).checked_add(bytes as u64)?;
-        (end <= allocation.bytes as u64).then(|| allocation.region.clone())
-    }
-
-    /// Whether memory was freed, unregistered, or has ended with its context since a place in it
-    /// was given. Memory of the program that was registered again is the same.
-    pub(crate) fn is_gone(&self, place: &Place) -> bool {
-        let Keeper::Region(region) = &place.keeper else { return false };
-        let same =
-            |of: &Allocation| Arc::ptr_eq(&of.region, region) || !region.owned && !of.region.owned;
-        !self.around(place.address as u64).is_some_and(|(_, of)| same(of))
+        self.reserved.reset(life);
     }
 
     /// What the program has to free. Memory that it registered is its own: the registration may end
     /// with the context, and nothing is lost.
     fn to_free(&self) -> impl Iterator<Item = (&u64, &Allocation)> {
-        let to_free = |of: &Allocation| !of.freeing && !matches!(of.kind, Kind::Registered(_));
-        self.by_address.iter().filter(move |(_, allocation)| to_free(allocation))
+        let to_free = |allocation: &Allocation| {
+            !allocation.freeing && !matches!(allocation.kind, Kind::Registered(_))
+        };
+        self.addresses.0.iter().filter(move |(_, allocation)| to_free(allocation))
     }
 
-    /// The addresses of what the program has to free in a context.
+    /// The addresses of what the program has to free before a context ends. What processes share
+    /// may end with the context, because to give it back may mean to wait for other work.
     pub(crate) fn of_context(&self, context: u32) -> impl Iterator<Item = u64> {
+        let shared = |allocation: &Allocation| {
+            matches!(allocation.kind, Kind::Imported(..))
+                || allocation.region.backing.as_ref().is_some_and(Backing::is_exported)
+        };
         self.to_free()
-            .filter(move |(_, allocation)| allocation.context == context)
+            .filter(move |(_, allocation)| allocation.context == context && !shared(allocation))
             .map(|(address, _)| *address)
     }
 
@@ -112,60 +74,6 @@ impl Allocations {
     /// How much of a device is in use.
     pub(crate) fn used(&self, device: usize) -> u64 {
         self.used.get(&device).copied().unwrap_or(0)
-    }
-
-    /// The allocation that begins at an address.
-    pub(crate) fn starting_at(&self, address: u64) -> Option<&Allocation> {
-        self.by_address.get(&address)
-    }
-
-    /// Where managed memory begins that has a whole range.
-    pub(crate) fn managed(&self, address: u64, bytes: usize) -> Result<u64, CUresult> {
-        let (base, allocation) = self.around(address).ok_or(INVALID_VALUE)?;
-        if allocation.kind != Kind::Managed || self.within(address, bytes).is_none() {
-            return Err(INVALID_VALUE);
-        }
-        Ok(base)
-    }
-}
-
-/// What an address names.
-impl Allocations {
-    /// The memory of a range of device addresses, which must be in one allocation.
-    pub(crate) fn device_range(&self, address: u64, bytes: usize) -> Result<Place, CUresult> {
-        let region = self.within(address, bytes).ok_or(INVALID_VALUE)?;
-        Ok(Place { address: address as usize, keeper: Keeper::Region(region) })
-    }
-
-    /// The memory of a host pointer: the driver's if it was allocated or registered, otherwise the
-    /// program's, which is responsible for it.
-    pub(crate) fn host_range(&self, pointer: *const c_void, bytes: usize) -> Place {
-        let address = pointer.expose_provenance();
-        let keeper = self.within(address as u64, bytes).map_or(Keeper::Program, Keeper::Region);
-        Place { address, keeper }
-    }
-
-    /// The memory of an address of any kind.
-    pub(crate) fn any_range(&self, address: u64, bytes: usize) -> Result<Place, CUresult> {
-        match self.around(address) {
-            Some(_) => self.device_range(address, bytes),
-            None => {
-                Ok(self.host_range(core::ptr::with_exposed_provenance(address as usize), bytes))
-            }
-        }
-    }
-
-    /// Whether a place is in the memory of a device.
-    pub(crate) fn is_of_device(&self, place: &Place) -> bool {
-        self.around(place.address as u64).is_some_and(|(_, of)| of.kind.is_of_device())
-    }
-
-    /// Whether the host owns this memory: ordinary, pinned or registered memory.
-    pub(crate) fn is_of_host(&self, place: &Place) -> bool {
-        match self.around(place.address as u64) {
-            Some((_, allocation)) => allocation.kind.is_host(),
-            None => place.pageable(),
-        }
     }
 }
 
@@ -236,7 +144,7 @@ impl Allocations {
         let (base, size) = (region.base as u64, region.bytes as u64);
         let Owner { context, device } = owner;
         let (region, freeing) = (Arc::new(region), false);
-        self.by_address.insert(base, Allocation { region, context, device, kind, bytes, freeing });
+        self.addresses.0.insert(base, Allocation { region, context, device, kind, bytes, freeing });
         if let Kind::Pooled(pool) = kind {
             self.pools.get_mut(pool).took(size);
         }
@@ -246,6 +154,7 @@ impl Allocations {
                 Kind::Host(_) | Kind::Registered(_) => Memory::Host,
                 Kind::Managed => Memory::Managed,
                 Kind::Imported(..) => Memory::Exported,
+                Kind::Mapped(..) => Memory::Device,
             };
             feed.allocate(base, bytes as u64, memory);
         }
@@ -254,7 +163,8 @@ impl Allocations {
 
     /// Lets other processes open device memory: the name that they open it by.
     pub(crate) fn export(&mut self, address: u64) -> Result<Named, CUresult> {
-        let Some((_, Allocation { kind: Kind::Device, region, bytes, .. })) = self.around(address)
+        let Some((_, Allocation { kind: Kind::Device, region, bytes, .. })) =
+            self.addresses.around(address)
         else {
             return Err(INVALID_VALUE);
         };
@@ -273,8 +183,8 @@ impl Allocations {
 
     /// Opens what a context has opened by a name already once more.
     pub(crate) fn open_again(&mut self, context: u32, named: &Named) -> Option<u64> {
-        self.by_address.iter_mut().find_map(|(address, allocation)| match &mut allocation.kind {
-            Kind::Imported(of, count) if of == named && allocation.context == context => {
+        self.addresses.0.iter_mut().find_map(|(address, allocation)| match &mut allocation.kind {
+            Kind::Imported(opened, count) if opened == named && allocation.context == context => {
                 *count += 1;
                 Some(*address)
             }
@@ -286,9 +196,10 @@ impl Allocations {
 /// How memory ends: at once, in stream order, or with its context.
 impl Allocations {
     pub(crate) fn free(&mut self, feed: Option<&mut Feed>, address: u64, host: bool) -> Answer {
-        match self.by_address.get(&address) {
+        match self.addresses.0.get(&address) {
             Some(Allocation { kind: Kind::Imported(..), .. }) => return Err(INVALID_VALUE),
             Some(Allocation { freeing: true, .. }) => return Err(INVALID_VALUE),
+            Some(Allocation { kind: Kind::Mapped(..), .. }) => return Err(INVALID_VALUE),
             Some(allocation) if allocation.kind.is_host() == host => {}
             _ => return Err(INVALID_VALUE),
         }
@@ -302,7 +213,7 @@ impl Allocations {
     /// A stream has come so far that memory ends.
     pub(crate) fn free_now(&mut self, region: &Arc<Region>) {
         let address = region.base as u64;
-        let still = self.by_address.get(&address);
+        let still = self.addresses.0.get(&address);
         if still.is_some_and(|allocation| Arc::ptr_eq(&allocation.region, region)) {
             self.forget(address);
         }
@@ -311,7 +222,7 @@ impl Allocations {
     /// The device whose work a free of this memory waits for. Documented: memory of a pool is freed
     /// without a wait.
     pub(crate) fn freed_after_work_of(&self, address: u64) -> Option<usize> {
-        match self.by_address.get(&address)? {
+        match self.addresses.0.get(&address)? {
             Allocation { kind: Kind::Device | Kind::Managed, device, freeing: false, .. } => {
                 Some(*device)
             }
@@ -319,15 +230,21 @@ impl Allocations {
         }
     }
 
+    /// The device on which another process's memory is open here.
+    pub(crate) fn opened_on(&self, address: u64) -> Option<usize> {
+        let allocation = self.addresses.0.get(&address)?;
+        matches!(allocation.kind, Kind::Imported(..)).then_some(allocation.device)
+    }
+
     /// Closes another process's memory, as often as it was opened.
     pub(crate) fn close(&mut self, feed: Option<&mut Feed>, address: u64) -> Answer {
-        match self.by_address.get_mut(&address) {
+        match self.addresses.0.get_mut(&address) {
             Some(Allocation { kind: Kind::Imported(_, count), .. }) if *count > 1 => {
                 *count -= 1;
                 Ok(())
             }
             Some(Allocation { kind: Kind::Imported(..), .. }) => {
-                self.by_address.remove(&address);
+                self.addresses.0.remove(&address);
                 if let Some(feed) = feed {
                     feed.free(address);
                 }
@@ -339,9 +256,11 @@ impl Allocations {
 
     /// Frees what a context has.
     pub(crate) fn end_of_context(&mut self, feed: Option<&mut Feed>, context: u32) {
-        let theirs = self.by_address.iter().filter(|(_, of)| of.context == context);
-        let theirs: Vec<(u64, Kind, bool)> =
-            theirs.map(|(address, of)| (*address, of.kind, of.freeing)).collect();
+        let theirs =
+            self.addresses.0.iter().filter(|(_, allocation)| allocation.context == context);
+        let theirs: Vec<(u64, Kind, bool)> = theirs
+            .map(|(address, allocation)| (*address, allocation.kind, allocation.freeing))
+            .collect();
         if let Some(feed) = feed {
             for (address, kind, freeing) in &theirs {
                 match kind {
@@ -356,7 +275,7 @@ impl Allocations {
 
     /// Takes an address away, and counts what is left.
     fn forget(&mut self, address: u64) {
-        let Some(allocation) = self.by_address.remove(&address) else { return };
+        let Some(allocation) = self.addresses.0.remove(&address) else { return };
         let bytes = allocation.region.bytes as u64;
         // Of a pool of another process nothing is counted here.
         let counted = match allocation.kind {

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use crate::processes::shared_memory::{Backing, Named};
 
+pub(crate) mod addresses;
 pub(crate) mod allocations;
 pub(crate) mod blocks;
-#[cfg(feature = "courtesy")]
-mod courtesy;
+mod pieces;
 pub(crate) mod pool;
+pub(crate) mod reserved;
 pub(crate) mod word;
 pub(crate) mod work;
 
@@ -170,11 +171,12 @@ pub(crate) enum Kind {
     /// Of the device and the host alike.
     Managed,
     /// From a pool.
-    #[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "courtesy/ uses it"))]
     Pooled(u32),
     /// From `cuMemHostAlloc`, with its flags.
     Host(u32),
     Registered(u32),
+    /// Mapped at reserved addresses: which memory, and what each device may do there.
+    Mapped(u32, [u8; 8]),
     /// Another process's, opened so many times.
     Imported(Named, u32),
 }
@@ -186,6 +188,9 @@ impl Kind {
 
     /// Whether it is a device's: its own, or another process's.
     fn is_of_device(self) -> bool {
+        if matches!(self, Self::Mapped(..)) {
+            return true;
+        }
         self.is_counted() || matches!(self, Self::Imported(..))
     }
 

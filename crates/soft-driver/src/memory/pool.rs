@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use crate::machine::handles::{Kind, Table};
 use crate::processes::shared_memory::{Arena, PoolFile};
 
-#[cfg(feature = "courtesy")]
-mod courtesy;
+mod choice;
 
 /// A pool. Its memory is taken from the system when it is allocated, and given back when it is
 /// freed; how much a pool would keep is counted all the same.
-#[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "courtesy/ uses it"))]
+#[derive(Default)]
 pub(crate) struct Pool {
     /// The device's ordinal.
     pub(crate) device: usize,

@@ -26,9 +26,7 @@ pub(crate) enum MemoryWork {
         bytes: usize,
     },
     /// Apart, so that what every task takes with it stays small.
-    #[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "courtesy/ uses it"))]
     SetRows(Box<SetRows>),
-    #[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "courtesy/ uses it"))]
     CopyRows(Box<CopyRows>),
 }
 
@@ -81,14 +79,14 @@ impl MemoryWork {
     /// What it writes, if that is in one piece of at most eight bytes: those that a copy has there
     /// now, in little-endian order.
     pub(crate) fn content(&self) -> Option<u64> {
-        let few = |bytes: &usize| *bytes <= size_of::<u64>();
+        let is_word = |bytes: &usize| *bytes <= size_of::<u64>();
         match self {
-            Self::Set { value, width, .. } if few(&self.bytes()) => {
+            Self::Set { value, width, .. } if is_word(&self.bytes()) => {
                 let bytes = value.to_le_bytes();
                 let at = |at: usize| bytes.get(at % width).copied().unwrap_or_default();
                 Some(u64::from_le_bytes(core::array::from_fn(at)))
             }
-            Self::Copy { from, bytes, .. } if few(bytes) => {
+            Self::Copy { from, bytes, .. } if is_word(bytes) => {
                 let at = |at: usize| if at < *bytes { load(from, at) } else { 0 };
                 Some(u64::from_le_bytes(core::array::from_fn(at)))
             }

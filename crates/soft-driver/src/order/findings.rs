@@ -5,18 +5,18 @@ use cuda_order_check::findings::{Findings, Sink};
 use crate::machine::config::Config;
 
 pub(crate) fn new(config: &Config) -> Findings {
-    let file = config.order_log.as_ref().and_then(|path| {
+    let file = config.order.log.as_ref().and_then(|path| {
         let failed = |error| {
             crate::say!("order_log: cannot write {path}, so findings go here: {error}");
         };
         Sink::file(path).map_err(failed).ok()
     });
-    if config.order_exitcode != 0 {
+    if config.order.exitcode != 0 {
         exit::watch();
     }
     let sink = file.unwrap_or_else(|| Sink::stderr("cuda-soft-driver: "));
-    let sink = if config.order_json { sink.json() } else { sink };
-    Findings::new(vec![sink], config.order_suppress.clone())
+    let sink = if config.order.json { sink.json() } else { sink };
+    Findings::new(vec![sink], config.order.suppress.clone())
 }
 
 pub(crate) mod exit {
@@ -69,7 +69,7 @@ pub(crate) mod exit {
             // The threads that set and copy memory go on while the process ends, and take the lock.
             match machine.lock_within(std::time::Duration::from_secs(10)) {
                 Some(mut state) => {
-                    state.feed(|feed, _| feed.observer_mut().findings.summary(&[]));
+                    state.feed(|feed, _| feed.observer_mut().summary());
                 }
                 None => {
                     crate::say!("no summary: a call did not return while the process ended");

@@ -6,6 +6,7 @@
 
 pub(crate) mod findings;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cuda_order_check::feed::{self, Observer};
@@ -27,6 +28,29 @@ pub(crate) struct Reports {
     /// Whether it is still to be printed that reports can show stacks.
     hint: bool,
     exitcode: u8,
+    /// The kernels that were launched and do not declare what they access, and how often.
+    unchecked: BTreeMap<String, u64>,
+}
+
+impl Reports {
+    pub(crate) fn launched_unchecked(&mut self, kernel: &str) {
+        match self.unchecked.get_mut(kernel) {
+            Some(times) => *times += 1,
+            None => _ = self.unchecked.insert(kernel.to_owned(), 1),
+        }
+    }
+
+    /// Writes the counts, and what was not checked.
+    pub(crate) fn summary(&mut self) {
+        let kernels = std::mem::take(&mut self.unchecked);
+        if !kernels.is_empty() {
+            let each = kernels.iter().map(|(name, times)| format!("{name:?} {times} times"));
+            let each = each.collect::<Vec<_>>().join(", ");
+            self.findings
+                .note(&format!("kernels without `accesses` were launched and not checked: {each}"));
+        }
+        self.findings.summary(&[]);
+    }
 }
 
 impl Observer for Reports {
@@ -56,7 +80,10 @@ impl Observer for Reports {
             return;
         }
         if std::mem::take(&mut self.hint) {
-            self.findings.note("set order_backtraces=on to see how the program came to the calls");
+            self.findings.note(
+                "set order_backtraces=on in CUDA_SOFT_DRIVER, or Builder::order_backtraces(true) in a \
+                 test in Rust, to see how the program came to the calls",
+            );
         }
         if self.exitcode != 0 {
             findings::exit::set(self.exitcode);
@@ -73,16 +100,17 @@ impl Observer for Reports {
 
 /// The feed of a driver, if its order is to be checked.
 pub(crate) fn new_feed(config: &Config) -> Option<Box<Feed>> {
-    let aborts = match config.check_order {
+    let aborts = match config.order.check {
         OrderCheck::Off => return None,
         OrderCheck::Report => false,
         OrderCheck::Abort => true,
     };
-    let (warnings, host_order) = (config.order_warnings, config.order_host);
+    let (warnings, host_order) = (config.order.warnings, config.order.host);
     let options = Options::new().warnings(warnings).host_order(host_order);
-    let backtraces = config.order_backtraces;
+    let backtraces = config.order.backtraces;
     let findings = findings::new(config);
-    let (hint, exitcode) = (!backtraces, config.order_exitcode);
-    let reports = Reports { findings, aborts, backtraces, hint, exitcode };
+    let (hint, exitcode) = (!backtraces, config.order.exitcode);
+    let reports =
+        Reports { findings, aborts, backtraces, hint, exitcode, unchecked: BTreeMap::new() };
     Some(Box::new(Feed::new(options, reports)))
 }

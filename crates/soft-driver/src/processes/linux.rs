@@ -56,7 +56,7 @@ pub(super) fn sweep() {
             .and_then(|metadata| metadata.modified())
             .map(|modified| modified.elapsed());
         if age.is_ok_and(|age| age.is_ok_and(|age| age > AGE))
-            && let Ok(open) = std::fs::File::open(file.path())
+            && let Some(open) = file.path().to_str().and_then(|path| open(path, 0))
             && lock(&open)
         {
             let _ = std::fs::remove_file(file.path());
@@ -70,13 +70,19 @@ fn lock(file: &std::fs::File) -> bool {
     unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) == 0 }
 }
 
+/// Opens a regular file of this user. Every user can put something else under a name here: a link,
+/// or a FIFO or device whose opening would wait.
 fn open(name: &str, flags: i32) -> Option<std::fs::File> {
     let path = CString::new(name).ok()?;
-    let flags = flags | libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+    let flags = flags | libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK;
     // SAFETY: a C string that lives for the call.
     let opened = unsafe { libc::open(path.as_ptr(), flags, 0o600) };
     // SAFETY: just opened, and owned by nothing else.
-    (opened >= 0).then(|| unsafe { std::fs::File::from_raw_fd(opened) })
+    let file = (opened >= 0).then(|| unsafe { std::fs::File::from_raw_fd(opened) })?;
+    let metadata = file.metadata().ok()?;
+    // SAFETY: it has no preconditions.
+    let user = unsafe { libc::geteuid() };
+    (metadata.is_file() && metadata.uid() == user).then_some(file)
 }
 
 /// An open file.
@@ -100,12 +106,7 @@ impl File {
     pub(super) fn open(name: &str, bytes: usize) -> Option<Self> {
         let file = open(name, 0)?;
         let metadata = file.metadata().ok()?;
-        // SAFETY: it has no preconditions.
-        let user = unsafe { libc::geteuid() };
-        let trusted = metadata.is_file()
-            && metadata.uid() == user
-            && metadata.mode() & 0o077 == 0
-            && metadata.len() == bytes as u64;
+        let trusted = metadata.mode() & 0o077 == 0 && metadata.len() == bytes as u64;
         trusted.then_some(Self(file))
     }
 
@@ -173,4 +174,79 @@ pub(super) fn sleep(word: &AtomicU32, value: u32, limit: Duration) {
     let wait = libc::FUTEX_WAIT;
     // SAFETY: a wait on a word that is borrowed, with a time limit that lives for the call.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), wait, value, &raw const limit) };
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+    use std::path::{Path, PathBuf};
+    use std::sync::mpsc;
+    use std::time::SystemTime;
+
+    use super::*;
+
+    /// What somebody put under a name that a sweep looks at, an hour ago.
+    struct Planted(PathBuf);
+
+    impl Planted {
+        fn new(what: &str, make: impl FnOnce(&Path)) -> Self {
+            let path = PathBuf::from(format!("{FOLDER}/{PREFIX}{}.{what}", std::process::id()));
+            make(&path);
+            let hour = Duration::from_secs(3600);
+            let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap() - hour;
+            let time = libc::timespec { tv_sec: since.as_secs() as libc::time_t, tv_nsec: 0 };
+            let name = CString::new(path.to_str().unwrap()).unwrap();
+            // SAFETY: a C string, and two times.
+            let code = unsafe {
+                libc::utimensat(
+                    libc::AT_FDCWD,
+                    name.as_ptr(),
+                    [time, time].as_ptr(),
+                    libc::AT_SYMLINK_NOFOLLOW,
+                )
+            };
+            assert_eq!(code, 0, "{what}");
+            Self(path)
+        }
+
+        fn is_there(&self) -> bool {
+            self.0.symlink_metadata().is_ok()
+        }
+    }
+
+    impl Drop for Planted {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_file(&self.0);
+        }
+    }
+
+    fn fifo(path: &Path) {
+        let name = CString::new(path.to_str().unwrap()).unwrap();
+        // SAFETY: a C string.
+        assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o666) }, 0);
+    }
+
+    /// Others can write to the folder, so a name may be anything.
+    #[test]
+    fn a_sweep_opens_files_of_its_user_alone() {
+        let left = Planted::new("left", |path| std::fs::write(path, "left").unwrap());
+        let others = [
+            Planted::new("fifo", fifo),
+            Planted::new("link", |path| symlink("/dev/zero", path).unwrap()),
+            Planted::new("folder", |path| std::fs::create_dir(path).unwrap()),
+        ];
+        let (done, ends) = mpsc::channel();
+        std::thread::spawn(move || {
+            sweep();
+            // None of them is opened as a file of an exporter either.
+            let opened =
+                others.iter().filter(|other| File::open(other.0.to_str().unwrap(), 0).is_some());
+            let opened: Vec<_> = opened.map(|other| other.0.clone()).collect();
+            let there = others.iter().filter(|other| other.is_there()).count();
+            let _ = std::fs::remove_dir(&others[2].0);
+            done.send((opened, there)).unwrap();
+        });
+        let (opened, there) = ends.recv_timeout(Duration::from_secs(120)).expect("a sweep waits");
+        assert_eq!((opened, there, left.is_there()), (Vec::new(), 3, false));
+    }
 }

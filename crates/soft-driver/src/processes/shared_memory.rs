@@ -60,8 +60,7 @@ mod linux {
 
     use super::*;
 
-    #[cfg(feature = "courtesy")]
-    mod courtesy;
+    mod pool_files;
 
     /// Where a piece of device memory lies.
     #[derive(Debug)]
@@ -75,7 +74,7 @@ mod linux {
 
     impl Drop for Backing {
         fn drop(&mut self) {
-            if !self.exported.load(core::sync::atomic::Ordering::Relaxed) {
+            if !self.is_exported() {
                 self.clear(0, self.bytes);
             }
         }
@@ -93,6 +92,10 @@ mod linux {
             // caller may write to.
             unsafe { libc::fallocate(self.file.as_raw_fd(), mode, offset, bytes) == 0 }
         }
+
+        pub(crate) fn is_exported(&self) -> bool {
+            self.exported.load(core::sync::atomic::Ordering::Relaxed)
+        }
     }
 
     /// The file that the device memory of a machine lies in, and the thread that gives it to
@@ -102,7 +105,6 @@ mod linux {
         next: u64,
         exporter: Option<Exporter>,
         /// What the file of a pool calls itself; 0 for no pool's.
-        #[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "its pools have it"))]
         pool: u128,
     }
 
@@ -161,7 +163,6 @@ mod linux {
     }
 
     /// The file of another process's pool.
-    #[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "its pools have it"))]
     pub(crate) struct PoolFile {
         file: File,
         name: u128,
@@ -350,6 +351,10 @@ mod nowhere {
         pub(crate) fn clear(&self, _from: u64, _bytes: u64) -> bool {
             match *self {}
         }
+
+        pub(crate) fn is_exported(&self) -> bool {
+            match *self {}
+        }
     }
 
     pub(crate) enum Arena {}
@@ -363,17 +368,14 @@ mod nowhere {
             match *self {}
         }
 
-        #[cfg(feature = "courtesy")]
         pub(crate) fn of_pool(_device: u64) -> Option<Self> {
             None
         }
 
-        #[cfg(feature = "courtesy")]
         pub(crate) fn descriptor(&self) -> Option<i32> {
             match *self {}
         }
 
-        #[cfg(feature = "courtesy")]
         pub(crate) fn name(&self, _backing: &Backing, _bytes: usize) -> Named {
             match *self {}
         }
@@ -395,13 +397,11 @@ mod nowhere {
         Err(UNREACHABLE)
     }
 
-    #[cfg_attr(not(feature = "courtesy"), expect(dead_code, reason = "its pools have it"))]
     pub(crate) struct PoolFile {
         pub(crate) device: u64,
         never: core::convert::Infallible,
     }
 
-    #[cfg(feature = "courtesy")]
     impl PoolFile {
         pub(crate) fn open(_descriptor: i32) -> Option<Self> {
             None

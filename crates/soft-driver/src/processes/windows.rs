@@ -60,8 +60,8 @@ impl File {
         // SAFETY: a string that ends in zero and lives for the call; the page file stands for no
         // file.
         let (handle, error) = unsafe {
-            let of = INVALID_HANDLE_VALUE;
-            let made = CreateFileMappingW(of, null(), PAGE_READWRITE, high, low, name.as_ptr());
+            let none = INVALID_HANDLE_VALUE;
+            let made = CreateFileMappingW(none, null(), PAGE_READWRITE, high, low, name.as_ptr());
             (made, GetLastError())
         };
         // SAFETY: just opened, and owned by nothing else.

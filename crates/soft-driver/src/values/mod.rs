@@ -6,11 +6,12 @@ pub(crate) mod nodes;
 use core::ffi::c_uint;
 
 use crate::abi::*;
+use crate::allocation;
 use crate::arg::{Array, StreamArg};
 use crate::engine::work::{Origin, Task};
 use crate::graph::NodeKind;
 use crate::machine::call_frame::CallFrame;
-use crate::machine::{Locked, Machine, State};
+use crate::machine::{Locked, State};
 use crate::memory::word::{Batch, ValueOperation, ValueWait, ValueWrite, Word};
 
 type Kind = CUstreamBatchMemOpType;
@@ -22,90 +23,82 @@ pub(crate) const TOO_MANY: c_uint = 256;
 /// copies are one each. The call for the next wait or write blocks until the first wait is over.
 const FULL: usize = 1021;
 
-impl State {
-    fn word(&self, address: u64, wide: bool) -> Result<Word, CUresult> {
-        let bytes = if wide { 8 } else { 4 };
-        if address == 0 || !address.is_multiple_of(bytes as u64) {
-            return Err(INVALID_VALUE);
-        }
-        Ok(Word { place: self.memory.device_range(address, bytes)?, wide })
+fn word(state: &State, address: u64, wide: bool) -> Result<Word, CUresult> {
+    let bytes = if wide { 8 } else { 4 };
+    if address == 0 || !address.is_multiple_of(bytes as u64) {
+        return Err(INVALID_VALUE);
     }
+    Ok(Word { place: state.memory.addresses.device_range(address, bytes)?, wide })
+}
 
-    fn value_operation(
-        &self,
-        call: &CallFrame,
-        given: &CUstreamBatchMemOpParams,
-    ) -> Result<ValueOperation, CUresult> {
-        // SAFETY: every variant begins with the operation, and all are plain integers: reading one
-        // of them from bytes that another one wrote gives numbers, never an invalid value.
-        let (kind, wait, write) = unsafe { (given.operation, given.waitValue, given.writeValue) };
-        let wide = matches!(
-            kind,
-            Kind::CU_STREAM_MEM_OP_WAIT_VALUE_64 | Kind::CU_STREAM_MEM_OP_WRITE_VALUE_64
-        );
-        // SAFETY: both members are integers.
-        let value = unsafe {
-            let value = wait.u;
-            if wide { value.value64 } else { u64::from(value.value) }
+fn checked_operation(
+    state: &State,
+    call: &CallFrame,
+    given: &CUstreamBatchMemOpParams,
+) -> Result<ValueOperation, CUresult> {
+    // SAFETY: every variant begins with the operation, and all are plain integers: reading one
+    // of them from bytes that another one wrote gives numbers, never an invalid value.
+    let (kind, wait, write) = unsafe { (given.operation, given.waitValue, given.writeValue) };
+    let wide = matches!(
+        kind,
+        Kind::CU_STREAM_MEM_OP_WAIT_VALUE_64 | Kind::CU_STREAM_MEM_OP_WRITE_VALUE_64
+    );
+    // SAFETY: both members are integers.
+    let value = unsafe {
+        let value = wait.u;
+        if wide { value.value64 } else { u64::from(value.value) }
+    };
+    match kind {
+        Kind::CU_STREAM_MEM_OP_WAIT_VALUE_32 | Kind::CU_STREAM_MEM_OP_WAIT_VALUE_64 => {
+            if wait.flags & !(CU_STREAM_WAIT_VALUE_FLUSH | 3) != 0 {
+                return Err(INVALID_VALUE);
+            }
+            let word = word(state, wait.address, wide)?;
+            Ok(ValueOperation::Wait(ValueWait { word, value, condition: wait.flags & 3 }))
+        }
+        Kind::CU_STREAM_MEM_OP_WRITE_VALUE_32 | Kind::CU_STREAM_MEM_OP_WRITE_VALUE_64 => {
+            if write.flags & !CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER != 0 {
+                return Err(INVALID_VALUE);
+            }
+            let word = word(state, write.address, wide)?;
+            allocation::may_write(state, call, &word.place)?;
+            Ok(ValueOperation::Write(ValueWrite { word, value }))
+        }
+        Kind::CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES | Kind::CU_STREAM_MEM_OP_BARRIER => {
+            Ok(ValueOperation::Nothing)
+        }
+        Kind::CU_STREAM_MEM_OP_ATOMIC_REDUCTION if state.config.version >= 13010 => {
+            state.misuses.say_unsupported(call, "CU_STREAM_MEM_OP_ATOMIC_REDUCTION");
+            Err(NOT_SUPPORTED)
+        }
+        _ => Err(INVALID_VALUE),
+    }
+}
+
+pub(crate) fn checked_batch(
+    state: &State,
+    call: &CallFrame,
+    context: u64,
+    given: &[CUstreamBatchMemOpParams],
+) -> Result<Batch, CUresult> {
+    let operations = given
+        .iter()
+        .map(|given| checked_operation(state, call, given))
+        .collect::<Result<_, _>>()?;
+    // SAFETY: all variants of the union are plain data within these words.
+    let given = given.iter().map(|given| unsafe { given.pad }).collect();
+    Ok(Batch { context, operations, given })
+}
+
+/// Gives a batch to a stream.
+pub(crate) fn submit_values(state: &mut State, stream: u32, batch: Batch, origin: Origin) {
+    for operation in batch.operations {
+        let task = match operation {
+            ValueOperation::Wait(wait) => Task::WaitValue(wait, origin),
+            ValueOperation::Write(write) => Task::WriteValue(write, origin),
+            ValueOperation::Nothing => continue,
         };
-        match kind {
-            Kind::CU_STREAM_MEM_OP_WAIT_VALUE_32 | Kind::CU_STREAM_MEM_OP_WAIT_VALUE_64 => {
-                if wait.flags & !(CU_STREAM_WAIT_VALUE_FLUSH | 3) != 0 {
-                    return Err(INVALID_VALUE);
-                }
-                let word = self.word(wait.address, wide)?;
-                Ok(ValueOperation::Wait(ValueWait { word, value, condition: wait.flags & 3 }))
-            }
-            Kind::CU_STREAM_MEM_OP_WRITE_VALUE_32 | Kind::CU_STREAM_MEM_OP_WRITE_VALUE_64 => {
-                if write.flags & !CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER != 0 {
-                    return Err(INVALID_VALUE);
-                }
-                let word = self.word(write.address, wide)?;
-                self.may_write(call, &word.place)?;
-                Ok(ValueOperation::Write(ValueWrite { word, value }))
-            }
-            Kind::CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES | Kind::CU_STREAM_MEM_OP_BARRIER => {
-                Ok(ValueOperation::Nothing)
-            }
-            Kind::CU_STREAM_MEM_OP_ATOMIC_REDUCTION if self.config.version >= 13010 => {
-                self.misuses.say_unsupported("CU_STREAM_MEM_OP_ATOMIC_REDUCTION");
-                Err(NOT_SUPPORTED)
-            }
-            _ => Err(INVALID_VALUE),
-        }
-    }
-
-    pub(crate) fn batch(
-        &self,
-        call: &CallFrame,
-        context: u64,
-        given: &[CUstreamBatchMemOpParams],
-    ) -> Result<Batch, CUresult> {
-        let operations = given
-            .iter()
-            .map(|given| self.value_operation(call, given))
-            .collect::<Result<_, _>>()?;
-        // SAFETY: all variants of the union are plain data within these words.
-        let given = given.iter().map(|given| unsafe { given.pad }).collect();
-        Ok(Batch { context, operations, given })
-    }
-
-    /// Gives a batch to a stream.
-    pub(crate) fn submit_values(
-        &mut self,
-        machine: &'static Machine,
-        stream: u32,
-        batch: Batch,
-        origin: Origin,
-    ) {
-        for operation in batch.operations {
-            let task = match operation {
-                ValueOperation::Wait(wait) => Task::WaitValue(wait, origin),
-                ValueOperation::Write(write) => Task::WriteValue(write, origin),
-                ValueOperation::Nothing => continue,
-            };
-            self.running(machine).submit(stream, task);
-        }
+        state.running().submit(stream, task);
     }
 }
 
@@ -117,18 +110,18 @@ fn value_operations(
     let mut state = call.ready()?;
     let stream = state.stream(call, stream)?;
     let context = state.contexts.handle(state.streams[stream].context);
-    let batch = state.batch(call, context, given)?;
-    state.engine.ensure_ticker_thread(call.machine)?;
+    let batch = checked_batch(&state, call, context, given)?;
+    state.engine.threads.ensure_ticker(call.machine)?;
     let State { captures, streams, graphs, .. } = &mut *state;
     let node = || NodeKind::Values(batch.clone());
-    if batch.operations.is_empty() || captures.add(streams, graphs, call, stream, node)? {
+    if batch.operations.is_empty() || captures.add(streams, graphs, call.number, stream, node)? {
         return Ok(());
     }
     if !call.in_host_function() {
         state = room_in(call, state, stream)?;
     }
-    state.submit_values(call.machine, stream, batch, call.origin());
-    state.running(call.machine).look_for_deadlock()
+    submit_values(&mut state, stream, batch, call.origin());
+    state.running().look_for_deadlock()
 }
 
 /// Blocks while the stream waits for a value and is full of commands.
@@ -145,7 +138,7 @@ fn room_in(call: &CallFrame, mut state: Locked, stream: u32) -> Result<Locked, C
         let Some(first) = entry.tasks().position(is_wait).filter(|_| commands >= FULL) else {
             return Ok(state);
         };
-        let point = state.running(call.machine).mark_after(stream, first);
+        let point = state.running().mark_after(stream, first);
         point.want();
         state = call.machine.wait_until(state, |_| point.is_done())?;
     }

@@ -4,30 +4,30 @@ use core::ffi::c_uint;
 
 use crate::abi::*;
 use crate::arg::{Arg, In, Ptr};
-use crate::graph::{NodeKind, add_node_with};
+use crate::graph::NodeKind;
+use crate::graph::calls::add_node_with;
 use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
 use crate::memory::word::Batch;
+use crate::values;
 use crate::values::TOO_MANY;
 
-impl State {
-    /// The batch that the parameters of a node describe.
-    fn batch_of(
-        &self,
-        call: &CallFrame,
-        params: In<CUDA_BATCH_MEM_OP_NODE_PARAMS>,
-    ) -> Result<Batch, CUresult> {
-        let params = params.get()?;
-        if params.flags != 0 || params.count == 0 || params.count >= TOO_MANY {
-            return Err(INVALID_VALUE);
-        }
-        let context = params.ctx.expose_provenance() as u64;
-        self.contexts.find(context).map_err(|_| INVALID_VALUE)?;
-        // SAFETY: an array of so many, by the contract of the C call.
-        let operations: Ptr<CUstreamBatchMemOpParams> = unsafe { Arg::take(params.paramArray) };
-        let operations = operations.read_array(params.count as usize)?;
-        self.batch(call, context, &operations)
+/// The batch that the parameters of a node describe.
+fn batch_of(
+    state: &State,
+    call: &CallFrame,
+    params: In<CUDA_BATCH_MEM_OP_NODE_PARAMS>,
+) -> Result<Batch, CUresult> {
+    let params = params.get()?;
+    if params.flags != 0 || params.count == 0 || params.count >= TOO_MANY {
+        return Err(INVALID_VALUE);
     }
+    let context = params.ctx.expose_provenance() as u64;
+    state.contexts.find(context).map_err(|_| INVALID_VALUE)?;
+    // SAFETY: an array of so many, by the contract of the C call.
+    let operations: Ptr<CUstreamBatchMemOpParams> = unsafe { Arg::take(params.paramArray) };
+    let operations = operations.read_array(params.count as usize)?;
+    values::checked_batch(state, call, context, &operations)
 }
 
 pub(crate) fn graph_add_batch_mem_op_node(
@@ -39,7 +39,7 @@ pub(crate) fn graph_add_batch_mem_op_node(
     params: In<CUDA_BATCH_MEM_OP_NODE_PARAMS>,
 ) -> Answer {
     add_node_with(call, node, graph, dependencies, count, |state| {
-        Ok(NodeKind::Values(state.batch_of(call, params)?))
+        Ok(NodeKind::Values(batch_of(state, call, params)?))
     })
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn graph_batch_mem_op_node_set_params(
 ) -> Answer {
     let mut state = call.ready()?;
     state.graphs.node(node)?;
-    let new = state.batch_of(call, params)?;
+    let new = batch_of(&state, call, params)?;
     let NodeKind::Values(batch) = &mut state.graphs.node_mut(node)?.kind else {
         return Err(INVALID_VALUE);
     };
@@ -87,7 +87,7 @@ pub(crate) fn graph_exec_batch_mem_op_node_set_params(
 ) -> Answer {
     let mut state = call.ready()?;
     let exec = state.graphs.find_exec(exec)?;
-    let new = state.batch_of(call, params)?;
+    let new = batch_of(&state, call, params)?;
     let node = state.graphs.exec_node(exec, node)?;
     match &mut node.kind {
         NodeKind::Values(batch) if batch.is_like(&new) => *batch = new,

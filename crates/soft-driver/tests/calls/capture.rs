@@ -56,3 +56,36 @@ fn launching_with_an_event_that_is_gone_is_misuse() {
         }
     }
 }
+
+/// An event that has the handle of one that was destroyed is another event: a graph does not record
+/// it.
+#[test]
+fn a_graph_does_not_record_the_next_event_of_a_handle() {
+    let raw = Raw::new();
+    let (first, stream) = (raw.event(0), raw.stream(1));
+    let (mut graph, mut node, mut exec) = (null_mut(), null_mut(), null_mut());
+    unsafe {
+        assert_eq!((raw.cuGraphCreate)(&mut graph, 0).0, OK);
+        let add = raw.cuGraphAddEventRecordNode.unwrap();
+        assert_eq!(add(&mut node, graph, null_mut(), 0, first).0, OK);
+        let instantiate = raw.cuGraphInstantiateWithFlags.unwrap();
+        assert_eq!(instantiate(&mut exec, graph, 0).0, OK);
+        assert_eq!((raw.cuEventDestroy_v2)(first).0, OK);
+    }
+    // As many as a machine has places for, and one more.
+    let mut events: Vec<CUevent> = (0..8).map(|_| raw.event(0)).collect();
+    let same = events.iter().position(|event| *event == first).expect("its handle comes back");
+    let (same, other) = (events.swap_remove(same), events[0]);
+    let mut elapsed = 0.0;
+    unsafe {
+        assert_eq!((raw.cuGraphLaunch)(exec, stream).0, OK);
+        raw.record(other, stream);
+        raw.sync(stream);
+        let code = (raw.cuEventElapsedTime)(&mut elapsed, same, other);
+        assert_eq!(code, CUresult::CUDA_ERROR_INVALID_HANDLE, "it was never recorded");
+        // The graph itself has an event that is gone.
+        let again = raw.cuGraphInstantiateWithFlags.unwrap()(&mut exec, graph, 0);
+        assert_eq!(again, CUresult::CUDA_ERROR_INVALID_HANDLE);
+    }
+    assert_eq!(raw.soft.misuses().len(), 1, "{:?}", raw.soft.misuses());
+}

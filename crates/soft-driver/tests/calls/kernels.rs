@@ -637,6 +637,103 @@ fn copies_run_beside_kernels() {
 }
 
 /// Memory of the host stays registered while a kernel may use it.
+/// Memory that was registered for reading alone, in both forms of a kernel's access.
+#[test]
+fn kernels_cannot_write_read_only_memory() {
+    #[repr(align(4096))]
+    struct Page([u8; 4096]);
+    const MAPPED: u32 = 2;
+    const READ_ONLY: u32 = 8;
+    for (flags, writes, expected) in [
+        (MAPPED, true, OK),
+        (MAPPED, false, OK),
+        (MAPPED | READ_ONLY, false, OK),
+        (MAPPED | READ_ONLY, true, ILLEGAL_ADDRESS),
+    ] {
+        let raw = Raw::new();
+        let page = Box::leak(Box::new(Page([3; 4096])));
+        let memory: Handle = page.0.as_mut_ptr().cast();
+        let code = call!(raw, cuMemHostRegister_v2(memory => Handle, 4096 => usize, flags => u32));
+        assert_eq!(code, OK);
+        let kernel = raw.soft.kernel("uses", move |launch| {
+            let last: u64 = launch.parameter::<u64>(0) + 4095;
+            match writes {
+                true => launch.write(last, &[7_u8]),
+                false => assert_eq!(launch.read::<u8>(last, 1), [3]),
+            }
+        });
+        kernel.parameters(&[8, 4]);
+        let address = memory.expose_provenance() as u64;
+        assert_eq!(launch(&raw, function(&raw, c"uses"), legacy(), address, 0), OK);
+        let code = unsafe { (raw.cuStreamSynchronize)(legacy()) }.0;
+        assert_eq!(code, expected, "flags {flags}, writes {writes}");
+        assert_eq!(page.0[4095], if writes && expected == OK { 7 } else { 3 });
+    }
+}
+
+#[test]
+fn kernels_that_are_not_checked_are_named() {
+    let log = std::env::temp_dir().join(format!("unchecked-kernels-{}", std::process::id()));
+    let builder = SoftDriver::builder().check_order(OrderCheck::Report);
+    let raw = Raw::with(builder.order_log(log.to_str().expect("UTF-8")));
+    register_add(&raw.soft);
+    for name in ["silent", "unused"] {
+        raw.soft.kernel(name, |_| ()).parameters(&[8, 4]);
+    }
+    let address = memory(&raw);
+    for name in [c"add", c"silent", c"silent"] {
+        assert_eq!(launch(&raw, function(&raw, name), legacy(), address, 1), OK);
+    }
+    raw.sync(legacy());
+    drop(raw);
+    let text = std::fs::read_to_string(&log).expect("the driver wrote its summary");
+    let _ = std::fs::remove_file(log);
+    let named = "kernels without `accesses` were launched and not checked: \"silent\" 2 times\n";
+    assert_eq!(text, format!("{named}order checker: 0 errors, 0 warnings\n"));
+}
+
+/// The error that programs are tested for must be found, and not end the test.
+#[test]
+fn memory_that_another_stream_frees_under_a_kernel() {
+    const BYTES: usize = 8 << 20;
+    const ROUNDS: usize = 3;
+    for writes in [false, true] {
+        let raw = Raw::new();
+        let entered = Arc::new(AtomicU32::new(0));
+        let enters = Arc::clone(&entered);
+        let values = vec![7_u8; BYTES];
+        let kernel = raw.soft.kernel("long", move |launch| {
+            let address = launch.parameter(0);
+            enters.fetch_add(1, Ordering::SeqCst);
+            if writes {
+                launch.write(address, &values);
+            } else {
+                launch.read::<u8>(address, BYTES);
+            }
+        });
+        kernel.parameters(&[8, 4]);
+        let long = function(&raw, c"long");
+        let (kernels, frees) = (raw.stream(NON_BLOCKING), raw.stream(NON_BLOCKING));
+        for round in 1..=ROUNDS as u32 {
+            let mut address = 0;
+            let code = call!(raw, cuMemAllocAsync(&mut address => *mut u64, BYTES => usize,
+                frees => CUstream));
+            assert_eq!(code, OK);
+            raw.sync(frees);
+            assert_eq!(launch(&raw, long, kernels, address, 0), OK);
+            while entered.load(Ordering::SeqCst) < round {
+                std::thread::yield_now();
+            }
+            assert_eq!(call!(raw, cuMemFreeAsync(address => u64, frees => CUstream)), OK);
+            raw.sync(frees);
+            // The kernel ends as it would have, unless it was late: then its context fails.
+            if unsafe { (raw.cuStreamSynchronize)(kernels) }.0 != OK {
+                break;
+            }
+        }
+    }
+}
+
 #[test]
 fn memory_is_unregistered_after_kernels() {
     #[repr(align(4096))]

@@ -29,16 +29,8 @@ mod values;
 mod versions;
 mod work;
 
-// They call what only the courtesy has.
-#[cfg(feature = "courtesy")]
 mod copies;
-#[cfg(feature = "courtesy")]
 mod edits;
-#[cfg(feature = "courtesy")]
 mod kernels;
-#[cfg(feature = "courtesy")]
 mod order;
-#[cfg(feature = "courtesy")]
 mod pools;
-#[cfg(feature = "courtesy")]
-mod sequences;

@@ -3,7 +3,7 @@
 
 use crate::common;
 
-use std::ptr::null_mut;
+use std::ptr::{null_mut, without_provenance_mut};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -166,6 +166,59 @@ fn registered_memory_is_no_leak() {
     assert_eq!(register(), OK, "the registration ended with the context");
     assert_eq!(unsafe { (raw.cuDevicePrimaryCtxRelease_v2)(0) }.0, OK);
     raw.soft.assert_no_leaks();
+}
+
+/// Memory that other processes may have open, or this one from them, may end with its context.
+#[test]
+#[cfg(target_os = "linux")]
+fn shared_memory_may_end_with_its_context() {
+    let exporter = Raw::with(SoftDriver::builder());
+    let importer = Raw::with(SoftDriver::builder());
+    let (mut memory, mut opened) = (0, 0);
+    let mut handle = CUipcMemHandle { reserved: [0; 64] };
+    unsafe {
+        assert_eq!((exporter.cuMemAlloc_v2)(&mut memory, 8).0, OK);
+        assert_eq!((exporter.cuIpcGetMemHandle)(&mut handle, memory).0, OK);
+        let open = importer.cuIpcOpenMemHandle_v2.expect("it has the call");
+        assert_eq!(open(&mut opened, handle, 1).0, OK);
+        let allocations = [&exporter, &importer].map(|raw| raw.soft.live().allocations);
+        assert_eq!(allocations, [1, 1], "they are not freed");
+        for raw in [&exporter, &importer] {
+            assert_eq!((raw.cuDevicePrimaryCtxRelease_v2)(0).0, OK);
+            raw.soft.assert_no_leaks();
+        }
+    }
+}
+
+/// A close of another process's memory waits for the device, as a free does.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_close_of_shared_memory_waits() {
+    let exporter = Raw::with(SoftDriver::builder());
+    let importer = Raw::with(SoftDriver::builder());
+    let (mut memory, mut opened) = (0, 0);
+    let mut handle = CUipcMemHandle { reserved: [0; 64] };
+    let open = importer.cuIpcOpenMemHandle_v2.expect("it has the call");
+    let close = importer.cuIpcCloseMemHandle;
+    let mut context = null_mut();
+    unsafe {
+        assert_eq!((exporter.cuMemAlloc_v2)(&mut memory, 8).0, OK);
+        assert_eq!((exporter.cuIpcGetMemHandle)(&mut handle, memory).0, OK);
+        assert_eq!((importer.cuCtxGetCurrent)(&mut context).0, OK);
+    }
+    let stream = importer.stream(1);
+    let latch = importer.latch(stream);
+    assert_eq!(unsafe { open(&mut opened, handle, 1) }.0, OK, "to open it does not wait");
+    let (set, context) = (importer.cuCtxSetCurrent, context.addr());
+    let closing = std::thread::spawn(move || unsafe {
+        assert_eq!(set(without_provenance_mut(context)).0, OK);
+        close(opened).0
+    });
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    assert!(!closing.is_finished());
+    latch.release();
+    assert_eq!(closing.join().expect("no panic"), OK);
+    assert_eq!(unsafe { (importer.cuStreamDestroy_v2)(stream) }.0, OK);
 }
 
 #[test]

@@ -9,4 +9,6 @@ use cuda_events_test_support::raw as common;
 
 mod busy;
 mod control;
+mod pending;
+mod targets;
 mod virtual_time;

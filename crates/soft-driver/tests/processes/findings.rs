@@ -7,8 +7,8 @@ use std::process::Output;
 use std::ptr::null_mut;
 use std::sync::{Arc, Barrier};
 
+use cuda_events::Driver;
 use cuda_events::sys::{CUstream, Symbols};
-use cuda_events::{Driver, LoadOptions};
 use cuda_events_test_support::child::{full_name, is_emulated, own_binary, starting};
 use cuda_events_test_support::shared_library;
 use cuda_soft_driver::{Builder, OrderProblem, SoftDriver};
@@ -68,7 +68,8 @@ impl Drop for Place {
 #[ignore = "another process, which the tests start: cargo test -p cuda-soft-driver --test \
     processes"]
 fn inner_shared() {
-    let driver = Driver::load_with(&LoadOptions::new().path(shared_library())).unwrap();
+    let driver =
+        Driver::load_with(&cuda_events_test_support::options_of(shared_library())).unwrap();
     let path = std::ffi::CString::new(shared_library().to_str().unwrap()).unwrap();
     let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW) };
     let name = unsafe { libc::dlsym(library, c"cuda_soft_driver_name_stream".as_ptr()) };

@@ -10,16 +10,13 @@ use cuda_events_test_support::raw as common;
 
 mod findings;
 mod fork;
+mod gpu;
 mod ipc;
-#[cfg(feature = "courtesy")]
 mod kernels;
 mod late;
 mod many;
 mod shared;
-mod speed;
 #[cfg(unix)]
 mod watch;
 
-// It calls what only the courtesy has.
-#[cfg(feature = "courtesy")]
 mod unsupported;

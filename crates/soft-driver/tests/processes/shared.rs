@@ -6,12 +6,12 @@
 
 #![cfg(target_os = "linux")]
 
-use cuda_events::{Driver, LoadOptions};
+use cuda_events::Driver;
 use cuda_events_test_support::child::{full_name, own_binary, starting};
 use cuda_events_test_support::shared_library;
 
 pub(crate) fn load() -> cuda_events::Result<Driver> {
-    Driver::load_with(&LoadOptions::new().path(shared_library()))
+    Driver::load_with(&cuda_events_test_support::options_of(shared_library()))
 }
 
 /// Runs one of the ignored tests below in its own process, configured by `text`.
@@ -119,7 +119,8 @@ fn inner_without() {
     assert_eq!(look(c"cuEventRecord", 13000, 0), (found(c"cuEventRecord"), 0));
     // Without one of those that it requires there is no driver; the per-thread table is one.
     assert!(load().unwrap().symbols().cuStreamUpdateCaptureDependencies_v2.is_none());
-    let per_thread = LoadOptions::new().path(shared_library()).per_thread_default_stream(true);
+    let per_thread =
+        cuda_events_test_support::options_of(shared_library()).per_thread_default_stream(true);
     let error = Driver::load_with(&per_thread).unwrap_err().to_string();
     assert!(error.contains("cuEventRecord"), "{error}");
 }

@@ -2,6 +2,7 @@
 
 #![cfg(target_os = "linux")]
 
+use cuda_events::capture::{Capture, CaptureMode};
 use cuda_events::sys::*;
 use cuda_events::{Context, Device, Stream, StreamOptions};
 use cuda_events_test_support::shared_library;
@@ -28,6 +29,8 @@ fn an_unsupported_function_is_reported_once() {
             "cuCheckpointProcessLock is not supported: it returns CUDA_ERROR_NOT_SUPPORTED",
             "CU_STREAM_MEM_OP_ATOMIC_REDUCTION is not supported: it returns \
              CUDA_ERROR_NOT_SUPPORTED",
+            "cuMemAllocAsync in a capture is not supported: it returns CUDA_ERROR_NOT_SUPPORTED",
+            "cuMemPoolCreate is not supported: it returns CUDA_ERROR_NOT_SUPPORTED",
         ],
         "{errors}"
     );
@@ -75,4 +78,26 @@ fn inner_unsupported() {
         let code = unsafe { batch(stream.as_raw(), 1, &mut reduction, 0) };
         assert_eq!(code, CUresult::CUDA_ERROR_NOT_SUPPORTED);
     }
+    // What is supported in other uses.
+    type Alloc = unsafe extern "C" fn(*mut CUdeviceptr, usize, CUstream) -> CUresult;
+    type Create = unsafe extern "C" fn(*mut *mut libc::c_void, *const u32) -> CUresult;
+    let find = |name: &std::ffi::CStr| unsafe { libc::dlsym(handle, name.as_ptr()) };
+    let (alloc, create): (Alloc, Create) = unsafe {
+        let [alloc, create] = [c"cuMemAllocAsync", c"cuMemPoolCreate"].map(find);
+        (
+            std::mem::transmute::<*mut libc::c_void, Alloc>(alloc),
+            std::mem::transmute::<*mut libc::c_void, Create>(create),
+        )
+    };
+    let capture = unsafe { Capture::begin(&stream, CaptureMode::Relaxed) }.unwrap();
+    // `CUmemPoolProps`: pinned memory of device 0, to be shared by handles of another system.
+    let props: [u32; 22] = std::array::from_fn(|at| [1, 2, 1].get(at).copied().unwrap_or(0));
+    for _ in 0..2 {
+        let (mut address, mut pool) = (0, std::ptr::null_mut());
+        let code = unsafe { alloc(&mut address, 64, stream.as_raw()) };
+        assert_eq!(code, CUresult::CUDA_ERROR_NOT_SUPPORTED);
+        let code = unsafe { create(&mut pool, props.as_ptr()) };
+        assert_eq!(code, CUresult::CUDA_ERROR_NOT_SUPPORTED);
+    }
+    drop(capture);
 }

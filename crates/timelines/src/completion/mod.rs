@@ -33,11 +33,8 @@ use crate::calls::*;
 /// use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
 /// use cuda_timelines::{CudaEventExt, CudaStreamExt};
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let stream = Stream::new(&context, StreamOptions::new())?;
 /// # fn block_on<F: Future>(future: F) -> F::Output {
@@ -106,9 +103,8 @@ use crate::calls::*;
 ///
 /// # Executors and observers
 ///
-/// The poller runs two kinds of your code: `wake` of a waker, and
-/// [observers](cuda_events::Driver::observe) of its queries. Both delay all other completions of
-/// the process, and must not block.
+/// The poller runs two kinds of your code: `wake` of a waker, and observers (`Driver::observe`) of
+/// its queries. Both delay all other completions of the process, and must not block.
 ///
 /// `wake` should hand the task to an executor, as executors' wakers do. It must not run the task,
 /// or drop the last object that keeps a context alive.

@@ -78,7 +78,7 @@ struct Poller {
 /// Some that have their turn one after the other, over many rounds.
 struct Turns<T> {
     all: VecDeque<T>,
-    /// Which is next.
+    /// The index of the one that is queried next.
     next: usize,
 }
 

@@ -43,7 +43,7 @@ impl Asked {
             return false;
         }
         let order = Ordering::Relaxed;
-        // Of several threads one asks.
+        // If several threads come here at once, one of them asks.
         let won = self.last.compare_exchange(last, now, order, order).is_ok();
         won && last != NEVER
     }

@@ -43,7 +43,7 @@ pub(super) const ALL: usize = 64;
 struct Crossing {
     /// Recorded after the wait.
     passed: Event,
-    /// The timeline's.
+    /// The timeline's context.
     context: Context,
     slot: &'static Slot,
     value: u64,
@@ -364,4 +364,99 @@ pub(super) unsafe fn wait_value(
     // SAFETY: the address is that of 8 bytes in pinned host memory, aligned to 64, which is never
     // freed, and which the host changes by atomics only. The caller vouches for its registration.
     unsafe { stream.wait_value64(slot.address(), value, condition, flags) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::now;
+    use crate::{CudaStreamExt, HostTimeline, Timeline};
+    use core::ptr::null_mut;
+    use cuda_events::sys::CUresult;
+    use cuda_events::{Device, Driver, LoadOptions, Stream, StreamOptions};
+    use cuda_soft_driver::SoftDriver;
+
+    /// The list of waits is one for the process.
+    static ALONE: Mutex<()> = Mutex::new(());
+
+    #[allow(unsafe_code)]
+    fn driver(soft: &SoftDriver) -> Driver {
+        // SAFETY: the software driver has the driver's ABI, and its functions are part of this
+        // program.
+        unsafe {
+            Driver::from_resolver(&mut |name| soft.resolve(name), &LoadOptions::new()).unwrap()
+        }
+    }
+
+    fn stream(context: &Context) -> Stream {
+        Stream::new(context, StreamOptions::new()).unwrap()
+    }
+
+    /// Between the submission of a wait and the list, too.
+    #[test]
+    fn it_watches_while_a_wait_is_submitted() {
+        let _alone = lock(&ALONE);
+        let soft = SoftDriver::new();
+        let context = Device::new(driver(&soft), 0).and_then(Context::primary).unwrap();
+        let timeline = Timeline::new(stream(&context)).unwrap();
+        let slot = timeline.slot;
+        let look = || (Watch.follow(true, now(), &mut None), lock(&CROSSINGS).watched);
+        let [first, second] = [(); 2].map(|()| Coming::new(slot, &context).unwrap());
+        assert_eq!(look(), (true, true));
+        drop(first);
+        assert_eq!(look(), (true, true));
+        drop(second);
+        assert_eq!(look(), (false, false));
+    }
+
+    /// The owner of a context may end it as soon as the program has dropped its timelines.
+    #[test]
+    #[allow(unsafe_code)]
+    fn it_leaves_contexts_of_other_code_alone() {
+        let _alone = lock(&ALONE);
+        let soft = SoftDriver::builder().log(4096).build();
+        let driver = driver(&soft);
+        let primary = Device::new(driver, 0).and_then(Context::primary).unwrap();
+        let mut raw = null_mut();
+        let create = driver.symbols().cuCtxCreate_v2;
+        // SAFETY: a place for the handle; the context lives until the end of the test.
+        let borrowed = unsafe {
+            assert_eq!(create(&mut raw, 0, 0), CUresult::CUDA_SUCCESS);
+            Context::from_raw(driver, raw).unwrap()
+        };
+        let asked = || {
+            let log = soft.log();
+            log.iter().filter(|call| call.function == Function::cuEventQuery.name()).count()
+        };
+        // Each waits for a pending signal of the other.
+        let owed = |of: &Context, by: &Context| {
+            let timeline = Timeline::new(stream(of)).unwrap();
+            let (release, released) = std::sync::mpsc::channel::<()>();
+            let wait = move || {
+                let _ = released.recv();
+            };
+            timeline.stream().launch_host_function(wait).unwrap();
+            let waiting = stream(by);
+            waiting.wait_point(timeline.signal().unwrap()).unwrap();
+            (timeline, waiting, release)
+        };
+        let mut since = None;
+        let mut look = || {
+            let before = asked();
+            (Watch.follow(true, now(), &mut since), asked() - before)
+        };
+        let theirs = owed(&borrowed, &primary);
+        assert_eq!((look(), look()), ((false, 0), (false, 0)), "it asks about nothing");
+        let ours = owed(&primary, &borrowed);
+        assert_eq!((look(), look(), look()), ((true, 0), (true, 1), (true, 1)));
+        for (timeline, waiting, release) in [theirs, ours] {
+            drop(release);
+            waiting.synchronize().unwrap();
+            drop((timeline, waiting));
+        }
+        // What is over is given back.
+        drop(HostTimeline::new(&primary).unwrap());
+        assert!(lock(&CROSSINGS).waits.is_empty());
+        assert_eq!(look(), (false, 0));
+    }
 }

@@ -8,6 +8,7 @@ use crate::error::{Result, SharedTimelineError as Refusal};
 use cuda_events::Uuid;
 use cuda_events::foundation::{Damage, Envelope, Origin};
 
+use super::device_memory::PLACES;
 use super::line::LINES;
 
 const FILE: Envelope = Envelope { magic: *b"CUTL", version: 1 };
@@ -30,7 +31,7 @@ const MEMORY: Envelope = Envelope { magic: *b"CUTH", version: 1 };
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TimelineDescriptor(pub(super) Named);
 
-/// The two kinds.
+/// What a descriptor names: a line of a file, or of device memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Named {
     File(InFile),
@@ -76,17 +77,19 @@ impl TimelineDescriptor {
     ///
     /// [`TimelineFile`](super::TimelineFile) has an example.
     pub fn to_bytes(&self) -> Vec<u8> {
-        match self.0 {
+        let sealed = match self.0 {
             Named::File(InFile { index, file }) => {
                 let fields: [&[u8]; 2] = [&index.to_le_bytes(), &file.to_le_bytes()];
-                FILE.seal::<{ Self::FILE_LEN }>(&fields).to_vec()
+                FILE.seal::<{ Self::FILE_LEN }>(&fields).map(Vec::from)
             }
             Named::Memory(InMemory { index, maker, memory, number }) => {
                 let (maker, number) = (maker.to_bytes(), number.to_le_bytes());
                 let fields: [&[u8]; 4] = [&index.to_le_bytes(), &maker, &memory, &number];
-                MEMORY.seal::<{ Self::MEMORY_LEN }>(&fields).to_vec()
+                MEMORY.seal::<{ Self::MEMORY_LEN }>(&fields).map(Vec::from)
             }
-        }
+        };
+        // The fields have this length. Without bytes it is no message of any kind.
+        sealed.unwrap_or_default()
     }
 
     /// Parses the bytes of [`to_bytes`](Self::to_bytes). It makes no driver call.
@@ -111,7 +114,7 @@ impl TimelineDescriptor {
         let named = if in_memory {
             let mut fields = MEMORY.unseal(bytes, Self::MEMORY_LEN).map_err(refusal)?;
             Named::Memory(InMemory {
-                index: place(fields.take().map_err(refusal)?)?,
+                index: place(fields.take().map_err(refusal)?, PLACES)?,
                 maker: Origin::from_bytes(&fields.take().map_err(refusal)?),
                 memory: fields.take().map_err(refusal)?,
                 number: u64::from_le_bytes(fields.take().map_err(refusal)?),
@@ -119,7 +122,7 @@ impl TimelineDescriptor {
         } else {
             let mut fields = FILE.unseal(bytes, Self::FILE_LEN).map_err(refusal)?;
             Named::File(InFile {
-                index: place(fields.take().map_err(refusal)?)?,
+                index: place(fields.take().map_err(refusal)?, LINES)?,
                 file: u64::from_le_bytes(fields.take().map_err(refusal)?),
             })
         };
@@ -157,9 +160,9 @@ impl TimelineDescriptor {
 }
 
 /// A place among the lines of a file or of device memory, of which the first is its own.
-fn place(index: [u8; 2]) -> Result<u16, Refusal> {
+fn place(index: [u8; 2], lines: usize) -> Result<u16, Refusal> {
     let index = u16::from_le_bytes(index);
-    if (1..LINES).contains(&usize::from(index)) {
+    if (1..lines).contains(&usize::from(index)) {
         Ok(index)
     } else {
         Err(Refusal::NoSuchTimeline { index })

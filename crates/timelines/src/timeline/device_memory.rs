@@ -6,26 +6,22 @@
 //! processes may still wait for the first one.
 
 use core::fmt;
-use core::sync::atomic::{AtomicBool, AtomicU16, Ordering};
-use core::time::Duration;
+use core::sync::atomic::{AtomicU16, Ordering};
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use super::descriptor::{InMemory, Named, TimelineDescriptor};
+use super::leftover::{Leftover, Place};
 use super::line::{LINES, Line};
-use super::slot::Slot;
-use super::wait::{self, Rest};
 use crate::error::{Result, SharedTimelineError as Refusal};
 use cuda_events::capture::{CaptureMode, ThreadCaptureMode};
 use cuda_events::foundation::{Origin, call, is_forked_child, with_current};
 use cuda_events::mem_ops::WriteValueFlags;
 use cuda_events::sys::{CUdeviceptr, CUipcMemHandle};
-use cuda_events::{Context, Event, EventFlags, Stream, StreamOptions, StreamRef};
+use cuda_events::{Context, Stream, StreamOptions};
 
 #[cfg(doc)]
 use crate::calls::*;
-use crate::sync::lock;
 
 /// The first word of a page.
 pub(super) const HEADER: u64 = u64::from_le_bytes(*b"CUTH\x01\0\0\0");
@@ -39,11 +35,10 @@ pub(super) const HEADER: u64 = u64::from_le_bytes(*b"CUTH\x01\0\0\0");
 /// file descriptors, prefer a [file](super::TimelineFile), which guarantees more:
 /// `docs/timelines.md` compares the two.
 ///
-/// **Keep it until no other process uses its timelines.** The memory is freed when this object and
-/// all its timelines are dropped. The last of these drops blocks: it waits for the last writes of
-/// the timelines' streams ([`cuEventSynchronize`]), and then for all work of the device
-/// ([`cuMemFree`]). While you keep this object, dropping its timelines never blocks. Captures of
-/// other threads go on ([`cuThreadExchangeStreamCaptureMode`] before and after these calls).
+/// **Keep it until no other process uses its timelines.** Dropping it makes no driver call, because
+/// the driver frees device memory only after all work of the device. The next memory of the context
+/// uses the same 2 MiB, with other lines. So processes that opened the earlier memory can open that
+/// one, too. The driver frees it with the context.
 ///
 /// It takes 2 MiB. The driver shares device memory in blocks of that size, so a smaller allocation
 /// would expose other data of the block to the other processes.
@@ -52,11 +47,8 @@ pub(super) const HEADER: u64 = u64::from_le_bytes(*b"CUTH\x01\0\0\0");
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
 /// use cuda_timelines::{Timeline, TimelineMemory};
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let stream = Stream::new(&context, StreamOptions::new())?;
 ///
@@ -77,87 +69,57 @@ pub(super) const HEADER: u64 = u64::from_le_bytes(*b"CUTH\x01\0\0\0");
 /// # }
 /// # Ok::<(), cuda_timelines::Error>(())
 /// ```
-pub struct TimelineMemory(Arc<Memory>);
-
-/// The state that the timelines keep alive.
-pub(super) struct Memory {
+pub struct TimelineMemory {
     context: Context,
+    block: Block,
+    /// How many lines of the block were given out.
+    given: AtomicU16,
+}
+
+/// What the driver has allocated.
+#[derive(Clone)]
+struct Block {
     address: CUdeviceptr,
     /// Names the first line, which is the memory's own.
     named: InMemory,
-    /// How many lines were given out.
-    given: AtomicU16,
-    /// The last writes of the timelines that were dropped.
-    last: Mutex<Vec<LastWrite>>,
-    /// Whether nothing shows when the last write is done. The memory is then the context's until
-    /// that ends.
-    lost: AtomicBool,
+    place: Place,
+    /// How many of its lines earlier memories have given out.
+    given: u16,
 }
 
-/// What shows that a stream writes no more to the memory.
-enum LastWrite {
-    /// It was recorded in the stream after the last write.
-    Event(Event),
-    /// A signal writes to the memory before it writes its value to the line.
-    Signal(&'static Slot, u64),
-}
+/// The blocks of memories that were dropped.
+static LEFTOVER: Leftover<Block> = Leftover::new();
 
-impl LastWrite {
-    fn wait(&self) -> Result<()> {
-        match self {
-            Self::Event(event) => Ok(event.synchronize()?),
-            Self::Signal(slot, value) => {
-                wait::wait(slot, *value, Duration::MAX, Rest::Sleep).map(drop)
-            }
-        }
-    }
-}
+const BLOCK: usize = 2 << 20;
+
+/// How many lines a block has, the first of which is its own.
+pub(super) const PLACES: usize = BLOCK / size_of::<Line>();
+
+/// How many lines a memory has.
+const ROOM: u16 = LINES as u16 - 1;
 
 /// A line in such memory.
 pub(super) struct Word {
     pub(super) address: CUdeviceptr,
     pub(super) named: InMemory,
-    /// Created in advance, because the drop of the timeline has nobody to give an error to.
-    passed: Event,
-    memory: Arc<Memory>,
 }
 
 impl Word {
     pub(super) fn descriptor(&self) -> TimelineDescriptor {
         TimelineDescriptor(Named::Memory(self.named))
     }
-
-    /// Ends the use of the line, after its timeline's last write, in this stream. If the stream
-    /// captures, a record would be a part of the graph; the last signal shows the same. `signal` is
-    /// none if that was refused.
-    pub(super) fn end(
-        self,
-        stream: &StreamRef,
-        captures: bool,
-        signal: Option<(&'static Slot, u64)>,
-    ) {
-        let Self { passed, memory, .. } = self;
-        let last = if captures {
-            signal.map(|(slot, value)| LastWrite::Signal(slot, value))
-        } else {
-            passed.record(stream).is_ok().then_some(LastWrite::Event(passed))
-        };
-        match last {
-            Some(last) => lock(&memory.last).push(last),
-            None => memory.lost.store(true, Ordering::Relaxed),
-        }
-    }
 }
 
 impl TimelineMemory {
-    /// Allocates memory on the context's device.
+    /// Allocates memory on the context's device, or uses that of an earlier memory again.
     ///
-    /// Driver calls, with the context current where they need it: those of [`Stream::new`],
+    /// Driver calls: [`cuDevicePrimaryCtxRetain`], [`cuCtxGetId`] (CUDA 12.0) and
+    /// [`cuDevicePrimaryCtxRelease`] and, if the memory is allocated, those of [`Stream::new`],
     /// [`cuMemAlloc`], [`cuMemsetD8Async`], [`cuIpcGetMemHandle`], [`cuStreamWriteValue64`] twice,
-    /// [`cuStreamSynchronize`] and [`cuStreamDestroy`]. They are between two calls of
-    /// [`cuThreadExchangeStreamCaptureMode`], so captures go on. The first call for a context makes
-    /// one more driver call, for the device's UUID. Drivers before CUDA 11.7 need the setting of
-    /// [`Timeline::new`](super::Timeline::new).
+    /// [`cuStreamSynchronize`] and [`cuStreamDestroy`], with the context current where they need
+    /// it. They are between two calls of [`cuThreadExchangeStreamCaptureMode`], so captures go on.
+    /// The first call for a context makes one more driver call, for the device's UUID. Drivers
+    /// before CUDA 11.7 need the setting of [`Timeline::new`](super::Timeline::new).
     ///
     /// # Errors
     ///
@@ -170,109 +132,133 @@ impl TimelineMemory {
         let maker = Origin::of(context)?;
         // The calls below would invalidate captures, also of other threads.
         let _relaxed = ThreadCaptureMode::exchange(context.driver(), CaptureMode::Relaxed)?;
-        let stream = Stream::new(context, StreamOptions::new())?;
-        // Before the rest, which frees the memory where anything fails.
-        let mut memory = Memory::new(context, maker)?;
-        if let Err(error) = memory.fill(&stream) {
-            *memory.lost.get_mut() = stream.synchronize().is_err();
-            return Err(error.into());
-        }
-        Ok(Self(Arc::new(memory)))
+        let place = Place::of(context)?;
+        let block = match LEFTOVER.take(&place) {
+            Some(block) => Block { place, ..block },
+            None => Block::new(context, maker, place)?,
+        };
+        Ok(Self { context: context.clone(), given: AtomicU16::new(block.given), block })
     }
 
     /// Returns the context that the memory was allocated in.
     pub fn context(&self) -> &Context {
-        &self.0.context
+        &self.context
     }
 
-    /// Returns an unused line.
+    /// Returns an unused line. None is given twice, as other processes may wait for it for as long
+    /// as they have the memory open.
     pub(super) fn take(&self) -> Result<Word> {
-        let memory = Arc::clone(&self.0);
-        let passed = Event::new(&memory.context, EventFlags::empty())?;
-        let room = |given: u16| (usize::from(given) + 1 < LINES).then_some(given + 1);
+        let most = self.block.given + ROOM;
+        let room = |given: u16| (given < most).then_some(given + 1);
         let order = Ordering::Relaxed;
-        let given = memory.given.fetch_update(order, order, room).map_err(|_| Refusal::FileFull)?;
+        let given = self.given.fetch_update(order, order, room).map_err(|_| Refusal::FileFull)?;
         let index = given + 1;
-        let address = memory.address + CUdeviceptr::from(index) * size_of::<Line>() as CUdeviceptr;
-        Ok(Word { address, named: InMemory { index, ..memory.named }, passed, memory })
+        let offset = CUdeviceptr::from(index) * size_of::<Line>() as CUdeviceptr;
+        let address = self.block.address + offset;
+        Ok(Word { address, named: InMemory { index, ..self.block.named } })
     }
 }
-
-const BLOCK: usize = 2 << 20;
 
 #[allow(unsafe_code)]
-impl Memory {
-    fn new(context: &Context, maker: Origin) -> cuda_events::Result<Self> {
-        let number = RandomState::new().hash_one(maker.pid());
+impl Block {
+    fn new(context: &Context, maker: Origin, place: Place) -> cuda_events::Result<Self> {
         let driver = context.driver();
-        with_current(context, || {
-            let mut address = 0;
-            // SAFETY: a place for the address; the context is current.
-            unsafe { call!(driver, cuMemAlloc_v2(&mut address, BLOCK)) }?;
-            let named = InMemory { index: 0, maker, memory: [0; 64], number };
-            Ok(Self {
-                context: context.clone(),
-                address,
-                named,
-                given: AtomicU16::new(0),
-                last: Mutex::default(),
-                lost: AtomicBool::new(false),
-            })
-        })
-    }
-
-    /// Writes the description of the memory, and gets its handle from the driver.
-    fn fill(&mut self, stream: &Stream) -> cuda_events::Result<()> {
-        let address = self.address;
-        let driver = self.context.driver();
-        self.named.memory = with_current(&self.context, || {
-            // SAFETY: so many bytes were allocated there; the stream is alive.
-            unsafe { call!(driver, cuMemsetD8Async(address, 0, BLOCK, stream.as_raw())) }?;
-            let mut handle = CUipcMemHandle { reserved: [0; 64] };
-            // SAFETY: a place for the handle, and the start of an allocation.
-            unsafe { call!(driver, cuIpcGetMemHandle(&mut handle, address)) }?;
-            Ok(handle.reserved)
-        })?;
-        for (at, word) in [(0, HEADER), (8, self.named.number)] {
-            // SAFETY: 8 bytes of the memory, aligned, which nothing else uses yet.
-            unsafe { stream.write_value64(address + at, word, WriteValueFlags::empty()) }?;
+        let stream = Stream::new(context, StreamOptions::new())?;
+        let mut address = 0;
+        // SAFETY: a place for the address; the context is current.
+        with_current(context, || unsafe { call!(driver, cuMemAlloc_v2(&mut address, BLOCK)) })?;
+        let number = RandomState::new().hash_one(maker.pid());
+        match fill(&stream, address, number) {
+            Ok(memory) => {
+                let named = InMemory { index: 0, maker, memory, number };
+                Ok(Self { address, named, place, given: 0 })
+            }
+            Err(error) => {
+                // If the stream may still write there, the memory is the context's until that ends.
+                if stream.synchronize().is_ok() {
+                    // SAFETY: allocated above, and nothing uses it.
+                    let free = || unsafe { call!(driver, cuMemFree_v2(address)) };
+                    let _ = with_current(context, free);
+                }
+                Err(error)
+            }
         }
-        stream.synchronize()
     }
 }
 
-impl Drop for Memory {
-    #[allow(unsafe_code)]
+/// Writes the description of the memory, and gets its handle from the driver.
+#[allow(unsafe_code)]
+fn fill(stream: &Stream, address: CUdeviceptr, number: u64) -> cuda_events::Result<[u8; 64]> {
+    let driver = stream.context().driver();
+    let mut handle = CUipcMemHandle { reserved: [0; 64] };
+    with_current(stream.context(), || {
+        // SAFETY: so many bytes were allocated there; the stream is alive.
+        unsafe { call!(driver, cuMemsetD8Async(address, 0, BLOCK, stream.as_raw())) }?;
+        // SAFETY: a place for the handle, and the start of an allocation.
+        unsafe { call!(driver, cuIpcGetMemHandle(&mut handle, address)) }
+    })?;
+    for (at, word) in [(0, HEADER), (8, number)] {
+        // SAFETY: 8 bytes of the memory, aligned, which nothing else uses yet.
+        unsafe { stream.write_value64(address + at, word, WriteValueFlags::empty()) }?;
+    }
+    stream.synchronize()?;
+    Ok(handle.reserved)
+}
+
+impl Drop for TimelineMemory {
     fn drop(&mut self) {
-        if is_forked_child() {
-            return;
+        // Streams and other processes may still use the lines that were given out.
+        let given = *self.given.get_mut();
+        if !is_forked_child() && usize::from(given + ROOM) < PLACES {
+            LEFTOVER.put(self.block.place.clone(), Block { given, ..self.block.clone() });
         }
-        // The calls below would invalidate captures, also of other threads.
-        let driver = self.context.driver();
-        let Ok(_relaxed) = ThreadCaptureMode::exchange(driver, CaptureMode::Relaxed) else {
-            return;
-        };
-        // What streams have still to write there: whether the driver waits for it when it frees the
-        // memory was not seen on a card. A failed wait leaves the memory to the context's end.
-        let last = self.last.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if *self.lost.get_mut() || last.iter().any(|last| last.wait().is_err()) {
-            return;
-        }
-        let _ = with_current(&self.context, || {
-            // SAFETY: allocated once; of this process's timelines none is left, and no stream has
-            // anything to write there.
-            unsafe { call!(driver, cuMemFree_v2(self.address)) }
-        });
     }
 }
 
 impl fmt::Debug for TimelineMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TimelineMemory")
-            .field("number", &format_args!("{:#018x}", self.0.named.number))
-            .field("context", &self.0.context)
+            .field("number", &format_args!("{:#018x}", self.block.named.number))
+            .field("context", &self.context)
             .finish_non_exhaustive()
     }
 }
 
 static_assertions::assert_impl_all!(TimelineMemory: Send, Sync);
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use super::*;
+    use cuda_events::{Device, Driver, LoadOptions};
+
+    /// A block serves memories while it has lines for all timelines of one.
+    #[test]
+    #[allow(unsafe_code)]
+    fn a_block_is_used_up() {
+        let soft = cuda_soft_driver::SoftDriver::new();
+        // SAFETY: the software driver has the driver's ABI, and its functions are part of this
+        // program.
+        let driver = unsafe {
+            Driver::from_resolver(&mut |name| soft.resolve(name), &LoadOptions::new()).unwrap()
+        };
+        let context = Device::new(driver, 0).and_then(Context::primary).unwrap();
+        let last = (PLACES - 1) as u16;
+        for (given, is_used) in [(last - ROOM, true), (last - ROOM + 1, false)] {
+            let mut memory = TimelineMemory::new(&context).unwrap();
+            let address = memory.block.address;
+            *memory.given.get_mut() = given;
+            drop(memory);
+            let next = TimelineMemory::new(&context).unwrap();
+            assert_eq!(next.block.address == address, is_used, "{given}");
+            let first = next.block.given;
+            let words: Vec<_> = (0..ROOM).map(|_| next.take().unwrap()).collect();
+            assert!(words.iter().zip(first + 1..).all(|(word, index)| word.named.index == index));
+            assert!(words.iter().all(|word| {
+                let end = next.block.address + BLOCK as CUdeviceptr;
+                (next.block.address..end).contains(&word.address)
+            }));
+            assert_eq!(next.take().map(drop), Err(Refusal::FileFull.into()));
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! The end of a timeline: poison, and the drop.
 
+use core::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use cuda_events::foundation::{deferring_observers, is_capture_under_way, is_forked_child};
@@ -8,7 +9,7 @@ use cuda_events::mem_ops::WriteValueFlags;
 use super::foreign::Follow;
 use super::line::Line;
 use super::slot::{Slot, State};
-use super::{Timeline, crossing, file, pages, refuse_fork, rounds, wait};
+use super::{ENDS, Timeline, crossing, file, pages, refuse_fork, rounds, wait};
 use crate::error::Result;
 use crate::sync::lock;
 use crate::thread::give_back;
@@ -16,8 +17,11 @@ use crate::time::Moment;
 
 impl Timeline {
     /// The method [`poison`](Self::poison).
-    pub(super) fn end_now(self) -> Result<()> {
+    pub(super) fn end_now(&self) -> Result<()> {
         refuse_fork()?;
+        // Before the lock: a signal of another thread may have it, and wait for a stream that this
+        // releases.
+        self.special.fetch_or(ENDS, Ordering::Relaxed);
         self.slot.line.poison(None);
         self.end(&mut deferring_observers(lock(&self.slot.state)))
     }
@@ -26,7 +30,7 @@ impl Timeline {
     #[allow(unsafe_code)]
     fn end(&self, state: &mut State) -> Result<()> {
         state.over = true;
-        if self.foreign || is_capture_under_way() {
+        if self.is_foreign() || is_capture_under_way() {
             self.refuse_capture()?;
         }
         // SAFETY: the state is locked.
@@ -67,12 +71,12 @@ impl Drop for Timeline {
             return;
         }
         // Also of a capture that other code has begun: what is put into a graph here would be
-        // written at each launch, long after the memory was freed.
+        // written at each launch.
         let captures = self.word.is_some() && self.refuse_capture().is_err();
         let mut state = deferring_observers(lock(&self.slot.state));
         let passed = self.mark.and_then(|mark| Some((mark, self.end_exposed(mark, &mut state)?)));
         if passed.is_some() {
-            // The stream ends it.
+            // The stream's own writes end the waits.
         } else if state.refused == Some(state.submitted) && self.slot.is_awaited(&state) {
             // Only the stream shows when it has passed a signal that may not be there.
             if self.end(&mut state).is_err() {
@@ -82,11 +86,7 @@ impl Drop for Timeline {
             // The host cannot store there. Nobody could be given an error.
             let _ = self.write_word(word, Line::end_after(state.submitted));
         }
-        let signal = (state.refused != Some(state.submitted)).then_some(state.submitted);
         drop(state);
-        if let Some(word) = self.word.take() {
-            word.end(&self.stream, captures, signal.map(|value| (self.slot, value)));
-        }
         match passed {
             Some((mark, value)) => end_exposed(self.slot, mark, value),
             None => end(self.slot),
@@ -165,5 +165,72 @@ impl Follow for Ending {
             give_back(context);
         }
         true
+    }
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use super::*;
+    use crate::{Error, TimelineFile};
+    use cuda_events::{Context, Device, Driver, LoadOptions, Stream, StreamOptions};
+    use cuda_soft_driver::{Fault, SoftDriver, abi::CUresult};
+
+    /// Where the driver refuses the write of the mark, it may have taken it all the same: a later
+    /// owner of the line would see it.
+    #[test]
+    #[allow(unsafe_code)]
+    fn a_mark_that_was_refused_is_not_used_again() {
+        let soft = SoftDriver::new();
+        // SAFETY: the software driver has the driver's ABI, and its functions are part of this
+        // program.
+        let driver = unsafe {
+            Driver::from_resolver(&mut |name| soft.resolve(name), &LoadOptions::new()).unwrap()
+        };
+        let context = Device::new(driver, 0).and_then(Context::primary).unwrap();
+        let file = TimelineFile::writable(&context).unwrap();
+        // The first write is that of the end in the file. None strikes at the third.
+        for (nth, after, refused) in [(2, false, true), (2, true, true), (3, false, false)] {
+            let stream = Stream::new(&context, StreamOptions::new()).unwrap();
+            let timeline = Timeline::shared(stream, &file).unwrap();
+            timeline.signal().unwrap();
+            let mark = timeline.mark.unwrap();
+            let fault = Fault::on("cuStreamWriteValue64*").nth(nth).answer(CUresult(999));
+            soft.inject(if after { fault.after_the_work() } else { fault });
+            drop(timeline);
+            soft.clear_faults();
+            context.synchronize().unwrap();
+            let found = (mark.is_lost(), mark.is_idle());
+            assert_eq!(found, (refused, !refused), "{nth} {after}");
+        }
+    }
+
+    /// A poison may wait for the lock of a signal that is blocked in the driver. No later signal
+    /// takes the lock before it.
+    #[test]
+    #[allow(unsafe_code)]
+    fn a_poison_comes_before_later_signals() {
+        let soft = SoftDriver::new();
+        // SAFETY: the software driver has the driver's ABI, and its functions are part of this
+        // program.
+        let driver = unsafe {
+            Driver::from_resolver(&mut |name| soft.resolve(name), &LoadOptions::new()).unwrap()
+        };
+        let context = Device::new(driver, 0).and_then(Context::primary).unwrap();
+        let timeline = Timeline::new(Stream::new(&context, StreamOptions::new()).unwrap()).unwrap();
+        timeline.signal().unwrap();
+        let blocked = lock(&timeline.slot.state);
+        std::thread::scope(|scope| {
+            let poison = scope.spawn(|| timeline.poison());
+            while !timeline.slot.line.is_poisoned() {
+                std::thread::yield_now();
+            }
+            let later = scope.spawn(|| timeline.signal().map(drop));
+            // It does not wait for the lock, which is released below.
+            assert_eq!(later.join().unwrap(), Err(Error::Poisoned));
+            assert!(!poison.is_finished());
+            drop(blocked);
+            assert_eq!(poison.join().unwrap(), Ok(()));
+        });
     }
 }

@@ -60,11 +60,8 @@ const MAGIC: u32 = u32::from_le_bytes(*b"CUTL");
 ///     CudaStreamExt, ImportedTimeline, Timeline, TimelineDescriptor, TimelineFile,
 /// };
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let stream = Stream::new(&context, StreamOptions::new())?;
 /// let other = Stream::new(&context, StreamOptions::new())?;
@@ -147,12 +144,12 @@ pub(super) struct SharedFile {
     slots: Mutex<Vec<&'static Slot>>,
     context: Context,
     address: CUdeviceptr,
-    /// Those of streams, of which the crate's thread asks while signals are pending.
+    /// The lines of streams, which the crate's thread watches while signals are pending.
     watch: Arc<Watch>,
     /// The event that the thread queries.
     #[expect(dead_code, reason = "held for the watch")]
     health: Event,
-    /// Until the drop.
+    /// The lock on the file, which the drop releases.
     life: Option<Life>,
 }
 
@@ -177,11 +174,8 @@ impl TimelineFile {
     /// use cuda_events::{Context, Device};
     /// use cuda_timelines::{HostTimeline, ImportedTimeline, TimelineFile};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// // In the exporter:
     /// let file = TimelineFile::new(&context)?;
@@ -230,11 +224,8 @@ impl TimelineFile {
     /// use cuda_events::{Context, Device};
     /// use cuda_timelines::{HostTimeline, TimelineFile};
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let file = TimelineFile::writable(&context)?;
     /// let timeline = HostTimeline::shared(&file)?;
@@ -245,7 +236,7 @@ impl TimelineFile {
     ///
     /// # Errors
     ///
-    /// Those of [`new`](Self::new).
+    /// The errors of [`new`](Self::new).
     pub fn writable(context: &Context) -> Result<Self> {
         Self::make(context, false)
     }
@@ -372,7 +363,7 @@ impl Drop for SharedFile {
         if is_forked_child() {
             return;
         }
-        // Before the event goes.
+        // The thread must not query the event once it is destroyed.
         self.watch.end();
         let slots = core::mem::take(&mut *lock(&self.slots));
         lock(&ENDING).extend(self.life.take().map(|life| (life, slots)));

@@ -16,7 +16,7 @@ pub(super) struct Foreign {
 }
 
 /// A way to the exporter of a line: an import.
-pub(super) trait Link: Follow {
+pub(super) trait Link: Follow + core::panic::RefUnwindSafe {
     /// An error if the exporter has ended.
     fn ask(&self) -> Result<()>;
 

@@ -38,11 +38,8 @@ use crate::calls::*;
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
 /// use cuda_timelines::Timeline;
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let stream = Stream::new(&context, StreamOptions::new())?;
 /// # fn block_on<F: Future>(future: F) -> F::Output {
@@ -176,7 +173,7 @@ impl Future for PointCompletion {
         let seen = self.look();
         if seen.is_pending() && self.waiting.as_ref().is_some_and(|it| it.entry.is_taken()) {
             // The poller has come after that look, or another process has put the value back since.
-            // It waits anew.
+            // The future waits anew.
             self.leave();
             task.waker().wake_by_ref();
         }
@@ -191,7 +188,7 @@ impl Drop for PointCompletion {
 }
 
 impl PointCompletion {
-    /// Leaves the queue.
+    /// Takes this future out of the poller's queue.
     fn leave(&mut self) {
         let Some(Waiting { key, entry, health, .. }) = self.waiting.take() else { return };
         self.point.slot().queue.remove(&key, &entry);

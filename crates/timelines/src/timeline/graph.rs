@@ -35,11 +35,8 @@ use crate::calls::*;
 /// use cuda_events::{Context, Device, Event, EventFlags, Stream, StreamOptions};
 /// use cuda_timelines::Timeline;
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let timeline = Timeline::new(Stream::new(&context, StreamOptions::new())?)?;
 /// let done = Arc::new(Event::new(&context, EventFlags::empty())?);
@@ -149,7 +146,7 @@ impl SignalGraph {
     ///
     /// # Errors
     ///
-    /// Those of [`Timeline::signal`] and [`GraphExec::launch`]. The values of a failed launch are
+    /// The errors of [`Timeline::signal`] and [`GraphExec::launch`]. The values of a failed launch are
     /// skipped.
     #[doc(alias = "cuGraphExecBatchMemOpNodeSetParams")]
     pub fn launch(&self) -> Result<impl ExactSizeIterator<Item = Point> + use<>> {
@@ -190,5 +187,49 @@ impl fmt::Debug for SignalGraph {
             .field("timeline", &self.timeline)
             .field("signals", &self.signals.len())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use super::*;
+    use crate::TimelineMemory;
+    use cuda_events::{Context, Device, Driver, LoadOptions, Stream, StreamOptions};
+
+    /// Whoever sees the value in this process's line may rely on the word in device memory.
+    #[test]
+    #[allow(unsafe_code)]
+    fn a_node_writes_the_word_before_the_line() {
+        let soft = cuda_soft_driver::SoftDriver::new();
+        // SAFETY: the software driver has the driver's ABI, and its functions are part of this
+        // program.
+        let driver = unsafe {
+            Driver::from_resolver(&mut |name| soft.resolve(name), &LoadOptions::new()).unwrap()
+        };
+        let context = Device::new(driver, 0).and_then(Context::primary).unwrap();
+        let stream = || Stream::new(&context, StreamOptions::new()).unwrap();
+        let memory = TimelineMemory::new(&context).unwrap();
+        let plain = Timeline::new(stream()).unwrap();
+        let in_memory = Timeline::in_memory(stream(), &memory).unwrap();
+        let word = in_memory.word.as_ref().unwrap().address;
+        for (timeline, expected) in [
+            (&plain, vec![plain.slot.address()]),
+            (&in_memory, vec![word, in_memory.slot.address()]),
+        ] {
+            let written = timeline.with_writes(7, |params| {
+                // SAFETY: the parameters and their writes live for the call, and are of this kind.
+                unsafe {
+                    let writes =
+                        core::slice::from_raw_parts((*params).paramArray, (*params).count as usize);
+                    let write = |write: &CUstreamBatchMemOpParams| {
+                        assert_eq!(write.writeValue.u.value64, 7);
+                        write.writeValue.address
+                    };
+                    writes.iter().map(write).collect::<Vec<_>>()
+                }
+            });
+            assert_eq!(written, expected);
+        }
     }
 }

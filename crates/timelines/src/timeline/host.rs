@@ -42,11 +42,8 @@ use crate::sync::lock;
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
 /// use cuda_timelines::{HostTimeline, Timeline};
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let stream = |context| Stream::new(context, StreamOptions::new());
 /// let (first, second) = (stream(&context)?, stream(&context)?);
@@ -160,7 +157,7 @@ impl HostTimeline {
     ///
     /// # Errors
     ///
-    /// Those of [`CudaStreamExt::wait_point`](crate::CudaStreamExt::wait_point).
+    /// The errors of [`CudaStreamExt::wait_point`](crate::CudaStreamExt::wait_point).
     pub fn wait_ahead(&self, stream: &StreamRef, value: u64) -> Result<()> {
         wait_ahead(self.slot, stream, value)
     }
@@ -173,17 +170,14 @@ impl HostTimeline {
     /// Ends the timeline now and releases all waits. No driver call.
     ///
     /// Streams that wait for later values are released. Hosts that wait for later values get
-    /// [`Error::Poisoned`].
+    /// [`Error::Poisoned`]. A later [`signal`](Self::signal) still reaches its point.
     ///
     /// ```
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
     /// use cuda_timelines::HostTimeline;
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let stream = Stream::new(&context, StreamOptions::new())?;
     /// let ready = HostTimeline::new(&context)?;
@@ -193,7 +187,7 @@ impl HostTimeline {
     /// stream.synchronize()?; // the stream is released
     /// # Ok::<(), cuda_timelines::Error>(())
     /// ```
-    pub fn poison(self) {
+    pub fn poison(&self) {
         if !is_forked_child() {
             self.slot.line.poison(None);
             if let Some(copy) = self.copy {

@@ -43,6 +43,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use super::descriptor::InMemory;
 use super::device_memory::HEADER;
 use super::foreign::Follow;
+use super::leftover::{Leftover, Place};
 use super::line::{LARGEST, Line};
 use super::pages::{self, Mirror};
 use super::point::Point;
@@ -114,15 +115,20 @@ struct Streams {
     follower: Stream,
     rescuer: Stream,
     memory: Opening,
-    /// The word in it.
+    /// The timeline's word in that memory.
     word: CUdeviceptr,
 }
 
 /// Another process's memory, open in this one.
 struct Opening {
     context: Context,
+    place: Place,
     address: CUdeviceptr,
 }
+
+/// Memory that was open for timelines that were dropped: to close it, the driver waits for all work
+/// of the device.
+static LEFTOVER: Leftover<CUdeviceptr> = Leftover::new();
 
 #[allow(unsafe_code)]
 impl Opening {
@@ -130,12 +136,18 @@ impl Opening {
         let raw = CUipcMemHandle { reserved: named.memory };
         let flags = CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS;
         let driver = context.driver();
+        let place = Place::of(context)?;
         let opened = with_current(context, || {
+            while let Some(address) = LEFTOVER.take(&place) {
+                // A refusal leaves it to the context's end.
+                // SAFETY: opened once, in this context, and its streams have nothing to do with it.
+                let _ = unsafe { call!(driver, cuIpcCloseMemHandle(address)) };
+            }
             let mut address = 0;
             // SAFETY: a place for the address, and the 64 bytes by value, which the caller of
             // `open` vouches for; the context is current.
             unsafe { call!(driver, cuIpcOpenMemHandle_v2?(&mut address, raw, flags)) }?;
-            Ok(Self { context: context.clone(), address })
+            Ok(Self { context: context.clone(), place, address })
         });
         opened.map_err(|error| {
             let pid = named.maker.pid();
@@ -167,18 +179,10 @@ impl Opening {
 }
 
 impl Drop for Opening {
-    #[allow(unsafe_code)]
     fn drop(&mut self) {
-        if is_forked_child() {
-            return;
+        if !is_forked_child() {
+            LEFTOVER.put(self.place.clone(), self.address);
         }
-        let _relaxed = relaxed(&self.context);
-        // A refusal leaves it to the context's end.
-        let driver = self.context.driver();
-        let _ = with_current(&self.context, || {
-            // SAFETY: opened once, and its two streams have nothing to do with it any more.
-            unsafe { call!(driver, cuIpcCloseMemHandle(self.address)) }
-        });
     }
 }
 
@@ -229,8 +233,8 @@ impl Streams {
 impl Drop for Streams {
     fn drop(&mut self) {
         let _relaxed = relaxed(&self.memory.context);
-        // The last copy has come, or the poison, so that this takes no time. Only then the memory
-        // can be closed.
+        // The last copy has come, or the poison, so that this takes no time. Only after it the
+        // memory may be closed.
         let _ = self.follower.synchronize();
         let _ = self.rescuer.synchronize();
     }
@@ -370,7 +374,7 @@ impl MemoryImport {
     ///
     /// # Safety
     ///
-    /// As for that method.
+    /// The caller has the duties of that method.
     #[allow(unsafe_code)]
     pub(super) unsafe fn open(context: &Context, named: &InMemory) -> Result<Self> {
         wait::refuse_fork()?;
@@ -520,3 +524,63 @@ impl Drop for MemoryImport {
 }
 
 static_assertions::assert_impl_all!(MemoryImport: Send, Sync);
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use super::*;
+    use crate::{Timeline, TimelineMemory};
+    use cuda_events::{Driver, LoadOptions};
+    use cuda_soft_driver::SoftDriver;
+
+    #[allow(unsafe_code)]
+    fn context(soft: &SoftDriver) -> Context {
+        // SAFETY: the software driver has the driver's ABI, and its functions are part of this
+        // program.
+        let driver = unsafe {
+            Driver::from_resolver(&mut |name| soft.resolve(name), &LoadOptions::new()).unwrap()
+        };
+        Device::new(driver, 0).and_then(Context::primary).unwrap()
+    }
+
+    /// The device may need a moment for what the exporter has written just before its end.
+    #[test]
+    #[allow(unsafe_code)]
+    fn the_last_values_have_time_to_come() {
+        let (theirs, ours) = (SoftDriver::new(), SoftDriver::new());
+        let (exporting, importing) = (context(&theirs), context(&ours));
+        let memory = TimelineMemory::new(&exporting).unwrap();
+        let stream = Stream::new(&exporting, StreamOptions::new()).unwrap();
+        let timeline = Timeline::in_memory(stream, &memory).unwrap();
+        let mut named = *timeline.descriptor().unwrap().in_memory().unwrap();
+        // Of a process that has ended: this number has been another's since.
+        let mut maker = named.maker.to_bytes();
+        maker[20] ^= 1;
+        named.maker = Origin::from_bytes(&maker);
+        // SAFETY: the memory lives until the end of the test.
+        let import = unsafe { MemoryImport::open(&importing, &named) }.unwrap();
+        assert_eq!(import.exporter_state(), ExporterState::Ended);
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        let wait = move || {
+            let _ = released.recv();
+        };
+        timeline.stream().launch_host_function(wait).unwrap();
+        let last = timeline.signal().unwrap().value();
+        let [last, never] = [last, last + 1].map(|value| import.point(value).unwrap());
+        // The time of the crate's own thread does not go on here.
+        let (start, mut gone) = (crate::time::now(), None);
+        let mut look = |after: Duration| import.link.follow(true, start + after, &mut gone);
+        for after in [Duration::ZERO, GRACE - Duration::from_nanos(1)] {
+            assert!(look(after));
+            assert_eq!(last.look(), Ok(Progress::Pending), "{after:?}");
+        }
+        drop(release);
+        while last.look() == Ok(Progress::Pending) {
+            std::thread::yield_now();
+        }
+        assert_eq!(last.look(), Ok(Progress::Done));
+        assert_eq!(never.look(), Ok(Progress::Pending));
+        look(GRACE);
+        assert_eq!((last.look(), never.look()), (Ok(Progress::Done), Err(Error::ExporterGone)));
+    }
+}

@@ -161,9 +161,12 @@ impl ImportedTimeline {
     /// This method copies 16 bytes to check that the memory still belongs to the descriptor. So a
     /// descriptor of freed memory is refused.
     ///
-    /// Driver calls, with the context current where they need it: [`cuIpcOpenMemHandle`], those of
+    /// Driver calls, with the context current where they need it: [`cuDevicePrimaryCtxRetain`],
+    /// [`cuCtxGetId`] (CUDA 12.0), [`cuDevicePrimaryCtxRelease`], [`cuIpcOpenMemHandle`], those of
     /// [`Stream::new`](cuda_events::Stream::new) twice, [`cuMemcpyDtoHAsync`] and
-    /// [`cuStreamSynchronize`]. The first call for a context makes one more, for the device's UUID.
+    /// [`cuStreamSynchronize`]. The memory of imports that were dropped is closed first
+    /// ([`cuIpcCloseMemHandle`]), which waits for all work of the device. The first call for a
+    /// context makes one more call, for the device's UUID.
     /// The first import in a context, and then each 64th, may also call [`cuMemHostRegister`] and
     /// [`cuMemHostGetDevicePointer`], between two calls of [`cuThreadExchangeStreamCaptureMode`].
     ///

@@ -2,6 +2,7 @@
 
 use core::any::Any;
 use core::fmt;
+use core::sync::atomic::{AtomicU8, Ordering};
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
@@ -29,6 +30,7 @@ mod host;
 mod import_file;
 mod import_memory;
 mod imported;
+mod leftover;
 mod line;
 mod memory;
 mod pages;
@@ -66,11 +68,8 @@ use crate::sync::lock;
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
 /// use cuda_timelines::{CudaStreamExt, Timeline};
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let produced = Timeline::new(Stream::new(&context, StreamOptions::new())?)?;
 /// let consumer = Stream::new(&context, StreamOptions::new())?;
@@ -154,17 +153,26 @@ pub struct Timeline {
     slot: &'static Slot,
     /// Names the stream that `owner` keeps alive.
     stream: StreamRef,
-    /// Whether captures in the stream may begin unseen, or must not pass unseen.
-    foreign: bool,
+    /// What a signal must look at before it is made: [`FOREIGN`], [`ENDS`].
+    special: AtomicU8,
     /// Where other processes see it.
     file: Option<Arc<SharedFile>>,
     /// Where they see it by bytes alone.
     word: Option<Word>,
     /// If they can write its line: this process's own line, by which the stream shows the end.
     mark: Option<&'static Slot>,
-    /// Dropped last.
+    /// The owner of the stream, dropped last.
     _owner: Box<dyn Any + Send + Sync>,
 }
+
+/// Captures in the stream may begin unseen, or must not pass unseen.
+const FOREIGN: u8 = 1;
+/// A poison has come, and may wait for the lock of the slot's state.
+const ENDS: u8 = 2;
+
+/// The owner of the stream is only dropped.
+impl core::panic::RefUnwindSafe for Timeline {}
+impl core::panic::UnwindSafe for Timeline {}
 
 /// The visibility of a new timeline.
 enum Place<'a> {
@@ -207,6 +215,7 @@ impl Timeline {
     /// # Errors
     ///
     /// * [`Error::TimelineInCapture`] if the stream captures.
+    /// * [`Error::Poisoned`] after [`poison`](Self::poison).
     /// * Errors of work that was launched earlier. The value of a failed signal is skipped.
     /// * [`ForkedChild`].
     #[doc(alias = "cuStreamWriteValue64")]
@@ -259,7 +268,7 @@ impl Timeline {
     ///
     /// # Errors
     ///
-    /// Those of [`new`](Self::new), and
+    /// The errors of [`new`](Self::new), and
     ///
     /// * [`Error::NoThread`] if the system refuses to start the poller;
     /// * [`Error::ContextMismatch`] if the file was created in another context than the stream's;
@@ -284,12 +293,11 @@ impl Timeline {
     /// the last signal. But the waits do not end while the stream captures, or if the context has
     /// failed. `docs/timelines.md` has the driver calls.
     ///
-    /// Driver calls: those of [`new`](Self::new) and, with the context current, [`cuEventCreate`].
-    /// [`TimelineMemory`] has an example.
+    /// Driver calls: those of [`new`](Self::new). [`TimelineMemory`] has an example.
     ///
     /// # Errors
     ///
-    /// Those of [`new`](Self::new), and
+    /// The errors of [`new`](Self::new), and
     ///
     /// * [`Error::ContextMismatch`] if the memory belongs to another context than the stream;
     /// * [`Error::SharedTimeline`] with [`FileFull`](crate::SharedTimelineError::FileFull) if the
@@ -326,11 +334,8 @@ impl Timeline {
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
     /// use cuda_timelines::Timeline;
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let mut timeline = Timeline::new(Stream::new(&context, StreamOptions::new())?)?;
     /// let first = timeline.signal()?;
@@ -358,7 +363,8 @@ impl Timeline {
         if self.slot.line.reached() != submitted || self.slot.line.is_poisoned() {
             return Ok(false);
         }
-        self.foreign = self.word.is_some() || !is_own;
+        let foreign = self.word.is_some() || !is_own;
+        *self.special.get_mut() = if foreign { FOREIGN } else { 0 };
         // The name before its owner.
         self.stream = stream;
         self._owner = owner;
@@ -387,7 +393,7 @@ impl Timeline {
     ///   than the timeline's.
     /// * [`GraphMismatch`](cuda_events::Error::GraphMismatch) for a node of another graph.
     /// * [`Unsupported`]: the driver is older than CUDA 11.7.
-    /// * Those of [`Graph::instantiate`].
+    /// * The errors of [`Graph::instantiate`].
     ///
     /// After an error the graph and the timeline are dropped.
     #[doc(alias = "cuGraphAddBatchMemOpNode")]
@@ -424,11 +430,8 @@ impl Timeline {
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
     /// use cuda_timelines::Timeline;
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let stream = Stream::new(&context, StreamOptions::new())?;
     /// let consumer = Stream::new(&context, StreamOptions::new())?;
@@ -443,7 +446,7 @@ impl Timeline {
     ///
     /// # Errors
     ///
-    /// Those of [`CudaStreamExt::wait_point`](crate::CudaStreamExt::wait_point).
+    /// The errors of [`CudaStreamExt::wait_point`](crate::CudaStreamExt::wait_point).
     pub fn wait_ahead(&self, stream: &StreamRef, value: u64) -> Result<()> {
         host::wait_ahead(self.slot, stream, value)
     }
@@ -455,7 +458,11 @@ impl Timeline {
     /// come, as in a deadlock of [`wait_ahead`](Self::wait_ahead).
     ///
     /// Pending signals still happen if the stream gets there, and their points are then reached.
-    /// Dropping the timeline is gentler: it releases no wait before the last signal.
+    /// Later signals return [`Error::Poisoned`]. Dropping the timeline is gentler: it releases no
+    /// wait before the last signal.
+    ///
+    /// Another thread may be in [`signal`](Self::signal), for which there is no room in the stream
+    /// until this releases a wait.
     ///
     /// Driver calls: those of a [`signal`](Self::signal).
     ///
@@ -463,11 +470,8 @@ impl Timeline {
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
     /// use cuda_timelines::Timeline;
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let stream = Stream::new(&context, StreamOptions::new())?;
     /// let consumer = Stream::new(&context, StreamOptions::new())?;
@@ -481,9 +485,9 @@ impl Timeline {
     ///
     /// # Errors
     ///
-    /// Those of [`signal`](Self::signal). The timeline is poisoned even then, but streams that wait
+    /// The errors of [`signal`](Self::signal). The timeline is poisoned even then, but streams that wait
     /// for it may stay blocked.
-    pub fn poison(self) -> Result<()> {
+    pub fn poison(&self) -> Result<()> {
         self.end_now()
     }
 
@@ -521,10 +525,18 @@ impl Timeline {
                 (pages::allocate(named.context())?, None, Some(word))
             }
         };
-        // Device memory is freed, and a graph that has captured a signal would write to it for
-        // ever. So there a capture that other code began must not pass, whatever the stream is.
+        // A graph that has captured a signal would write to the memory at each launch. So there a
+        // capture that other code began must not pass, whatever the stream is.
         let foreign = word.is_some() || !is_own;
-        Ok(Self { slot, stream, foreign, file, word, mark, _owner: owner })
+        Ok(Self {
+            slot,
+            stream,
+            special: AtomicU8::new(if foreign { FOREIGN } else { 0 }),
+            file,
+            word,
+            mark,
+            _owner: owner,
+        })
     }
 
     /// Names the stream, and boxes it. Also returns whether it is one of this crate's types, in
@@ -553,10 +565,13 @@ impl Timeline {
     fn submit(&self, count: u64, put: impl FnOnce(u64) -> cuda_events::Result<()>) -> Result<u64> {
         // Before the lock, which another thread may have had when this process was forked.
         refuse_fork()?;
-        if self.foreign || is_capture_under_way() {
-            self.refuse_capture()?;
+        if self.special.load(Ordering::Relaxed) != 0 || is_capture_under_way() {
+            self.look_closely()?;
         }
         let mut state = deferring_observers(lock(&self.slot.state));
+        if state.over {
+            return Err(Error::Poisoned);
+        }
         // The lock is held across the call, so that the order of the values is that of the writes.
         // The values are used up even if the call fails: the driver may have taken them all the
         // same, and then another signal of such a value would be seen too early.
@@ -593,9 +608,23 @@ impl Timeline {
     #[allow(unsafe_code)]
     #[inline(never)]
     fn write_word(&self, word: &Word, value: u64) -> cuda_events::Result<()> {
-        // SAFETY: 8 bytes of device memory, aligned to 64, which are freed no sooner than the
-        // driver has done this. Nobody but this timeline writes them while its process lives.
+        // SAFETY: 8 bytes of device memory, aligned to 64, which are freed with the stream's context
+        // alone. Nobody but this timeline writes them while its process lives.
         unsafe { self.stream.write_value64(word.address, value, WriteValueFlags::empty()) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look_closely(&self) -> Result<()> {
+        // A thread that signals in a loop would have the lock again before a poison that waits for it.
+        if self.special.load(Ordering::Relaxed) & ENDS != 0 {
+            return Err(Error::Poisoned);
+        }
+        self.refuse_capture()
+    }
+
+    fn is_foreign(&self) -> bool {
+        self.special.load(Ordering::Relaxed) & FOREIGN != 0
     }
 
     #[cold]

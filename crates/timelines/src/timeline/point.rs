@@ -30,11 +30,8 @@ use crate::{CudaStreamExt, calls::*};
 /// use cuda_events::{Context, Device, Stream, StreamOptions};
 /// use cuda_timelines::Timeline;
 ///
-/// # let _ = || {
-/// let driver = cuda_events::Driver::load()?;
-/// # Ok::<_, cuda_events::Error>(driver) };
-/// # let soft = cuda_soft_driver::SoftDriver::new();
-/// # let driver = soft.driver();
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
 /// let context = Context::primary(Device::new(driver, 0)?)?;
 /// let stream = Stream::new(&context, StreamOptions::new())?;
 /// let timeline = Timeline::new(stream)?;
@@ -126,8 +123,9 @@ impl Point {
         if let Some((driver, _)) = self.slot.home()
             && let Some(saw) = driver.host_reads()
         {
-            let (address, value) = self.line.word();
-            saw(address, value);
+            // Not what the word holds by now: that may be a later value, which nobody has waited for.
+            let (address, _) = self.line.word();
+            saw(address, self.value);
         }
     }
 
@@ -221,11 +219,8 @@ impl Point {
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
     /// use cuda_timelines::Timeline;
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let stream = Stream::new(&context, StreamOptions::new())?;
     /// let timeline = Timeline::new(stream)?;
@@ -252,11 +247,8 @@ impl Point {
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
     /// use cuda_timelines::Timeline;
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let stream = Stream::new(&context, StreamOptions::new())?;
     /// let timeline = Timeline::new(stream)?;
@@ -283,11 +275,8 @@ impl Point {
     /// use cuda_events::{Context, Device, Stream, StreamOptions};
     /// use cuda_timelines::Timeline;
     ///
-    /// # let _ = || {
-    /// let driver = cuda_events::Driver::load()?;
-    /// # Ok::<_, cuda_events::Error>(driver) };
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
+    /// # use cuda_soft_driver::examples::Driver;
+    /// let driver = Driver::load()?;
     /// let context = Context::primary(Device::new(driver, 0)?)?;
     /// let stream = Stream::new(&context, StreamOptions::new())?;
     /// let timeline = Timeline::new(stream)?;

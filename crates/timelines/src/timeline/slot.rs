@@ -47,6 +47,9 @@ pub(super) struct Slot {
     whose: Whose,
 }
 
+/// No code of the program runs while it is locked.
+impl core::panic::RefUnwindSafe for Slot {}
+
 /// The visibility of a line.
 pub(super) enum Whose {
     /// Visible to this process only.

@@ -15,11 +15,13 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use common::child::{Child, end_after, from_hex, hear, role, say, to_hex};
-use common::counting::{calls, counting};
+use common::counting::{calls, counting, fail_next};
 use common::futures::{Unpark, block_on, wait_until};
 use common::handover::Handover;
 use common::memory::{self, AsShared, Mapping, PAGE, Shared, reading};
-use common::timelines::{PATIENCE, WAIT, each_damage_is_refused, forged, gpu, idle, poll, reached};
+use common::timelines::{
+    PATIENCE, WAIT, WRITE, each_damage_is_refused, forged, gpu, idle, poll, reached,
+};
 use common::{Gpu, Latch, Other, cases, check};
 use cuda_events::Error::ForkedChild;
 use cuda_events::capture::CaptureMode;
@@ -1005,6 +1007,65 @@ fn a_quiet_makers_failed_context_poisons() {
             assert_eq!(error(pending.wait_timeout(PATIENCE)), Error::Poisoned, "{way}");
             idle(&stream);
             peer.child.kill();
+        }
+    }
+}
+
+/// Importers learn of a signal that failed with its context. After any other error the next signal
+/// reaches the point.
+#[test]
+fn a_failed_signal_ends_the_waits_of_importers() {
+    // The crate's thread uses the counting driver, too.
+    common::own_process!();
+    let Some(gpu) = gpu() else { return };
+    let driver = counting(gpu.driver);
+    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    for make in [TimelineFile::writable, TimelineFile::new] {
+        let file = make(&context).expect("a file");
+        let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+        let timeline = Timeline::shared(stream, &file).expect("a timeline");
+        let mut peer = Peer::start();
+        peer.give(memory::copy(&file), &timeline.descriptor().expect("it is shared"));
+        let refused = timeline.submitted().expect("a value") + 1;
+        fail_next(WRITE, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+        assert!(timeline.signal().is_err());
+        assert_eq!(peer.step(&format!("query {refused}")), "Ok(Pending)");
+        reached(timeline.signal().expect("a signal"));
+        assert_eq!(peer.step(&format!("wait {refused}")), "Ok(Done)");
+        assert_eq!(peer.step(&format!("submit {}", refused + 2)), "submitted");
+        fail_next(WRITE, CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
+        assert!(timeline.signal().is_err());
+        let ended = format!("{:?}", Err::<(), _>(Error::Poisoned));
+        assert_eq!(peer.step(&format!("wait {}", refused + 2)), ended);
+        assert_eq!(peer.step("idle"), "idle");
+        peer.end();
+    }
+}
+
+/// At once, and not when the timeline is dropped.
+#[test]
+fn poison_ends_the_waits_of_importers() {
+    let Some(gpu) = gpu() else { return };
+    for make in [TimelineFile::writable, TimelineFile::new] {
+        let file = make(&gpu.context).expect("a file");
+        let of_stream = Timeline::shared(gpu.stream(), &file).expect("a timeline");
+        let of_host = HostTimeline::shared(&file).expect("a timeline");
+        let poisons: [(_, u64, &dyn Fn() -> Result<()>); 2] = [
+            (of_stream.descriptor(), of_stream.completed(), &|| of_stream.poison()),
+            (of_host.descriptor(), of_host.completed(), &|| {
+                of_host.poison();
+                Ok(())
+            }),
+        ];
+        for (descriptor, value, poison) in poisons {
+            let mut peer = Peer::start();
+            peer.give(memory::copy(&file), &descriptor.expect("it is shared"));
+            assert_eq!(peer.step(&format!("submit {}", value + 1)), "submitted");
+            assert_eq!(poison(), Ok(()));
+            let ended = format!("{:?}", Err::<(), _>(Error::Poisoned));
+            assert_eq!(peer.step(&format!("wait {}", value + 1)), ended);
+            assert_eq!(peer.step("idle"), "idle");
+            peer.end();
         }
     }
 }

@@ -17,9 +17,10 @@ use cuda_timelines::{CudaStreamExt, Point, Timeline};
 /// one's stream, or from the point after the work.
 type Learn = fn(&Stream, &StreamRef, Point);
 
-/// One thread's stream writes memory, and has done so when another thread's stream does. Returns
-/// the number of reports.
-fn reports(learn: Learn) -> usize {
+/// One thread's stream writes memory, and has done so when another thread's stream does: before the
+/// point that this one learns of, or `after` it and before the next one. Returns the number of
+/// reports.
+fn reports(learn: Learn, after: bool) -> usize {
     let soft = SoftDriver::builder()
         .check_order(OrderCheck::Report)
         .order_host(HostOrder::Reported)
@@ -45,8 +46,15 @@ fn reports(learn: Learn) -> usize {
             theirs.synchronize().expect("the end");
         });
         begun.recv().expect("the other thread's query");
-        write(context, first, address, 1);
+        let write_first = || write(context, first, address, 1);
+        if !after {
+            write_first();
+        }
         let point = timeline.signal().expect("a signal");
+        if after {
+            write_first();
+            timeline.signal().expect("a signal");
+        }
         first.synchronize().expect("the end");
         send.send(point).expect("the other thread");
     });
@@ -70,23 +78,35 @@ fn write(context: &Context, stream: &StreamRef, address: CUdeviceptr, value: u8)
     with_current(context, set).expect("a memset");
 }
 
+/// The ways that are about the point.
+const WAYS: [(&str, Learn); 5] = [
+    ("is_done", |_, _, point| assert!(point.is_done())),
+    ("query", |_, _, point| assert!(point.query().expect("a query").is_done())),
+    ("wait", |_, _, point| point.wait().expect("a wait")),
+    ("point.await", |_, _, point| block_on(async { point.await }).expect("a future")),
+    ("wait_point", |stream, _, point| stream.wait_point(point).expect("a wait")),
+];
+
 #[test]
 fn what_a_thread_reads_orders_its_work() {
-    let ways: [(&str, Learn); 6] = [
-        ("is_done", |_, _, point| assert!(point.is_done())),
-        ("query", |_, _, point| assert!(point.query().expect("a query").is_done())),
-        ("wait", |_, _, point| point.wait().expect("a wait")),
-        ("point.await", |_, _, point| block_on(async { point.await }).expect("a future")),
-        ("completion", |_, first, _| block_on(first.completion().expect("one")).expect("a future")),
-        ("wait_point", |stream, _, point| stream.wait_point(point).expect("a wait")),
-    ];
-    for (name, learn) in ways {
-        assert_eq!(reports(learn), 0, "{name}");
+    let completion: (&str, Learn) = ("completion", |_, first, _| {
+        block_on(first.completion().expect("one")).expect("a future");
+    });
+    for (name, learn) in WAYS.into_iter().chain([completion]) {
+        assert_eq!(reports(learn, false), 0, "{name}");
     }
 }
 
 /// The other thread must learn it: that it is so orders nothing.
 #[test]
 fn what_nobody_reads_orders_nothing() {
-    assert_eq!(reports(|_, _, _| ()), 1);
+    assert_eq!(reports(|_, _, _| (), false), 1);
+}
+
+/// A thread that awaits a point has not read the next one, also if that is reached by then.
+#[test]
+fn a_point_orders_no_work_after_it() {
+    for (name, learn) in WAYS {
+        assert_eq!(reports(learn, true), 1, "{name}");
+    }
 }

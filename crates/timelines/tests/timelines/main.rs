@@ -3,6 +3,7 @@
 use cuda_events_test_support as common;
 
 mod completions;
+mod drops;
 mod errors;
 mod host_order;
 mod observed;

@@ -85,6 +85,38 @@ fn other_codes_captures_are_noticed() {
     }
 }
 
+/// A timeline that is moved asks as its present stream needs, and in memory always.
+#[test]
+fn a_moved_timeline_notices_captures() {
+    const CAPTURES: Function = Function::cuStreamIsCapturing;
+    let Some(gpu) = gpu() else { return };
+    let driver = counting(gpu.driver);
+    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let stream = || Arc::new(Stream::new(&context, StreamOptions::new()).expect("a stream"));
+    let (own, theirs) = (stream(), stream());
+    // SAFETY: the stream lives until the end of the test.
+    let named = || unsafe { StreamRef::from_raw(&context, theirs.as_raw()) };
+    let memory = TimelineMemory::new(&context).ok();
+    let in_memory = memory.as_ref().map(|memory| Timeline::in_memory(Arc::clone(&own), memory));
+    let timelines = [Some(Timeline::new(Arc::clone(&own))), in_memory];
+    for mut timeline in timelines.into_iter().flatten().map(|made| made.expect("a timeline")) {
+        let is_plain = timeline.descriptor().is_none();
+        let writes = if is_plain { vec![WRITE] } else { vec![WRITE, WRITE] };
+        let asked = [vec![CAPTURES], writes.clone()].concat();
+        let signal = |timeline: &Timeline| {
+            let (point, made) = calls(|| timeline.signal().expect("a signal"));
+            reached(point);
+            made
+        };
+        let own_calls = if is_plain { &writes } else { &asked };
+        assert_eq!(signal(&timeline), *own_calls);
+        assert_eq!(timeline.move_to(named()), Ok(true));
+        assert_eq!(signal(&timeline), asked);
+        assert_eq!(timeline.move_to(Arc::clone(&own)), Ok(true));
+        assert_eq!(signal(&timeline), *own_calls);
+    }
+}
+
 /// A stream of this program becomes a part of other code's capture, by a safe wait of its own. A
 /// timeline that was given a name of the stream, and not the stream, notices that.
 #[test]

@@ -394,7 +394,7 @@ fn a_wait_ahead_without_a_signal_is_released() {
         idle(&late);
     }
     type HostEnd = fn(HostTimeline);
-    let ends: [HostEnd; 2] = [HostTimeline::poison, drop];
+    let ends: [HostEnd; 2] = [|host| host.poison(), drop];
     for end in ends {
         let host = HostTimeline::new(&gpu.context).expect("a timeline");
         let point = host.signal().expect("a signal");

@@ -5,7 +5,7 @@ use crate::common;
 use std::sync::Arc;
 use std::time::Instant;
 
-use common::counting::{calls, counting};
+use common::counting::{calls, calls_with_arguments, counting};
 use common::timelines::{WRITE, gpu, reached};
 use common::{Gpu, Latch};
 use cuda_events::capture::CaptureMode;
@@ -54,17 +54,20 @@ fn each_launch_signals_its_own_points() {
     let before = timeline.signal().expect("a signal");
     reached(before);
     let (graph, first, second) = gated(&context, &event(&context));
-    let (replay, made) = calls(|| timeline.in_graph(graph, &[&[first], &[second]]));
+    let (replay, made) =
+        calls_with_arguments(|| timeline.in_graph(graph, &[&[first], &[second], &[]]));
     let replay = replay.expect("a graph");
-    assert_eq!(made.iter().filter(|made| **made == ADD).count(), 2, "{made:?}");
+    // Each after the nodes of its list and after the signal before it: values only rise.
+    let dependencies = made.iter().filter(|(made, _)| *made == ADD).map(|(_, given)| given[3]);
+    assert_eq!(dependencies.collect::<Vec<_>>(), [1, 2, 1], "{made:?}");
     for launched in 0..3 {
         let (points, made) = calls(|| launch(&replay));
-        assert_eq!(made, [SET, SET, Function::cuGraphLaunch]);
+        assert_eq!(made, [SET, SET, SET, Function::cuGraphLaunch]);
         let values: Vec<_> = points.iter().map(Point::value).collect();
-        let next = before.value() + 1 + 3 * launched;
-        assert_eq!(values, [next, next + 1]);
+        let next = before.value() + 1 + 4 * launched;
+        assert_eq!(values, [next, next + 1, next + 2]);
         points.into_iter().for_each(reached);
-        assert_eq!(replay.timeline().completed(), next + 1);
+        assert_eq!(replay.timeline().completed(), next + 2);
         reached(replay.timeline().signal().expect("a signal"));
     }
 }

@@ -4,7 +4,7 @@ use crate::common;
 
 use std::future::IntoFuture;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context as TaskContext, Poll, Waker};
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use common::timelines::{PATIENCE, WAIT, WRITE, gpu, idle, reached, timeline};
 use common::{Gpu, Latch, check, needs};
 use cuda_events::sys::Function;
 use cuda_events::{Context, Device, Progress, Stream, StreamOptions, StreamRef};
-use cuda_timelines::{CudaStreamExt, HostTimeline, Point, Timeline};
+use cuda_timelines::{CudaStreamExt, Error, HostTimeline, Point, Timeline};
 
 #[test]
 fn a_timeline_moves_to_another_stream_once_it_is_idle() {
@@ -173,7 +173,7 @@ fn what_a_hosts_timeline_costs_in_driver_calls() {
     let (stream, far) = (stream(), stream());
     // The first one may take a page.
     let first = HostTimeline::new(&context).expect("a timeline");
-    let ends: [fn(HostTimeline); 2] = [HostTimeline::poison, drop];
+    let ends: [fn(HostTimeline); 2] = [|host| host.poison(), drop];
     for end in ends {
         let (timeline, made) = calls(|| HostTimeline::new(&context).expect("a timeline"));
         assert_eq!(made, []);
@@ -210,6 +210,51 @@ fn a_stream_of_other_code_is_asked_for_captures() {
     let timeline = Timeline::new(Arc::clone(&own)).expect("a timeline");
     assert_eq!(calls(|| timeline.signal().is_ok()), (true, vec![WRITE]));
     assert_eq!(calls(|| timeline.poison()), (Ok(()), vec![WRITE]));
+}
+
+/// The timeline's stream waits ahead for the timeline and is full, so that a signal is blocked.
+#[test]
+fn poison_ends_a_blocked_signal() {
+    let Some(gpu) = gpu() else { return };
+    let timeline = Arc::new(timeline(&gpu));
+    timeline.wait_ahead(timeline.stream(), timeline.completed() + 1_000_000).expect("a wait");
+    let signals = Arc::new(AtomicU64::new(0));
+    let (blocked, counted) = (Arc::clone(&timeline), Arc::clone(&signals));
+    let blocked = std::thread::spawn(move || {
+        loop {
+            if let Err(error) = blocked.signal() {
+                return error;
+            }
+            counted.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    let before = AtomicU64::new(0);
+    wait_until("the stream is full", || {
+        std::thread::sleep(Duration::from_millis(50));
+        let count = signals.load(Ordering::Relaxed);
+        count > 500 && count == before.swap(count, Ordering::Relaxed)
+    });
+    let poisoned = Arc::clone(&timeline);
+    let poison = std::thread::spawn(move || poisoned.poison());
+    wait_until("poison returns", || poison.is_finished() && blocked.is_finished());
+    assert_eq!(poison.join().expect("no panic"), Ok(()));
+    assert_eq!(blocked.join().expect("no panic"), Error::Poisoned);
+    idle(timeline.stream());
+}
+
+/// A later value would hold back the streams again that poison has released.
+#[test]
+fn nothing_is_signalled_after_poison() {
+    let Some(gpu) = gpu() else { return };
+    let (timeline, stream) = (timeline(&gpu), gpu.stream());
+    let last = timeline.signal().expect("a signal");
+    timeline.wait_ahead(&stream, last.value() + 9).expect("a wait");
+    timeline.poison().expect("a write");
+    assert_eq!(timeline.signal(), Err(Error::Poisoned));
+    assert_eq!(timeline.poison(), Ok(()));
+    idle(&stream);
+    reached(last);
+    assert_eq!((timeline.completed(), timeline.submitted()), (last.value(), Ok(last.value())));
 }
 
 /// A wait queries the driver every five milliseconds, and no more often.

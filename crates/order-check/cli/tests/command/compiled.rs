@@ -50,7 +50,7 @@ fn a_program_in_c_declares_what_its_kernels_do() {
 }
 
 /// Compiles a program or a library in C. `false` if there is no compiler.
-fn compiled(folder: &Folder, name: &str, source: &str, more: &[&str]) -> bool {
+pub(super) fn compiled(folder: &Folder, name: &str, source: &str, more: &[&str]) -> bool {
     let file = format!("{name}.c");
     fs::write(folder.0.join(&file), source).expect("a new file");
     let mut command = Command::new("cc");
@@ -64,7 +64,11 @@ fn compiled(folder: &Folder, name: &str, source: &str, more: &[&str]) -> bool {
 }
 
 /// Runs a program of the folder, with these options of the command, until it ends or hangs.
-fn run_compiled(folder: &Folder, options: &[&str], program: &[&str]) -> (Output, String) {
+pub(super) fn run_compiled(
+    folder: &Folder,
+    options: &[&str],
+    program: &[&str],
+) -> (Output, String) {
     let mut command = Command::new("timeout");
     command.args(["-s", "KILL", "30", env!("CARGO_BIN_EXE_cuda-order-check"), "run", "--library"]);
     command.arg(shared_library()).args(options).arg("--").args(program);
@@ -121,17 +125,33 @@ int main(void)
 #[test]
 fn a_constructor_opens_the_driver_at_the_same_time() {
     let folder = Folder::new("constructor");
-    let library = shared_library();
-    let library = library.to_str().expect("it is text");
-    let slow = ["-shared", "-fPIC", "-Wl,--no-as-needed", library];
+    // The loader knows the stand-in by the driver's name: the driver behind it needs another one.
+    let mut library = fs::read(shared_library()).expect("the software driver's library");
+    let (name, other) = (b"\0libcuda.so.1\0", b"\0libreal.so.1\0");
+    let places = library.windows(name.len()).enumerate();
+    let places: Vec<_> = places.filter(|(_, text)| text == name).map(|(at, _)| at).collect();
+    assert!(!places.is_empty());
+    for at in places {
+        library[at..at + other.len()].copy_from_slice(other);
+    }
+    fs::write(folder.0.join("libreal.so.1"), library).expect("a new file");
+    let slow = ["-shared", "-fPIC", "-Wl,--no-as-needed,-rpath,$ORIGIN", "-L.", "-l:libreal.so.1"];
     if !compiled(&folder, "libslow.so", SLOW, &slow) {
         return;
     }
+    // And one that leads back to the stand-in: the start fails, and says so.
+    let library = shared_library();
+    let library = library.to_str().expect("it is text");
+    compiled(&folder, "libback.so", SLOW, &["-shared", "-fPIC", "-Wl,--no-as-needed", library]);
     compiled(&folder, "plugin.so", EARLY, &["-shared", "-fPIC"]);
     compiled(&folder, "both", BOTH, &[]);
     for _ in 0..5 {
         let (done, errors) = run_compiled(&folder, &["--library", "libslow.so"], &["./both"]);
         assert!(done.status.success(), "{:?}: {errors}", done.status);
+        assert!(!errors.contains("cannot be opened"), "{errors}");
+        let (done, errors) = run_compiled(&folder, &["--library", "libback.so"], &["./both"]);
+        assert!(done.status.success(), "{:?}: {errors}", done.status);
+        assert!(errors.contains("libback.so cannot be opened"), "{errors}");
     }
 }
 

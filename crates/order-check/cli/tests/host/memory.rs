@@ -81,6 +81,22 @@ pub(super) fn io_memory(p: &Program) {
     p.synchronize();
 }
 
+/// A copy reads pages that the program cannot write, and has registered as such. It is over when the
+/// program stores there.
+pub(super) fn read_only(p: &Program) {
+    /// `CU_MEMHOSTREGISTER_READ_ONLY`.
+    const READ_ONLY: c_uint = 8;
+    let memory = four_pages();
+    // SAFETY: pages of this program.
+    assert_eq!(unsafe { libc::mprotect(memory.cast(), 4 * PAGE, libc::PROT_READ) }, 0);
+    p.cuda.cuMemHostRegister_v2(memory, 4 * PAGE, READ_ONLY);
+    p.cuda.cuMemcpyHtoDAsync_v2(p.device, memory, 4 * PAGE, p.stream);
+    p.synchronize();
+    p.any_call();
+    // SAFETY: the fault is the subject of the test.
+    unsafe { memory.add(PAGE).write_volatile(1) };
+}
+
 /// The driver looks at the arguments.
 pub(super) fn refused(p: &Program) {
     // SAFETY: a source that is none.

@@ -2,9 +2,10 @@
 //! EFAULT.
 
 use core::ffi::c_void;
+use core::mem::MaybeUninit;
 
 use super::faults;
-use super::table::{self, By, Fault};
+use super::table::{self, By, Fault, PAGE};
 
 /// A buffer of a system call: its first byte, and how many.
 pub type Buffer = (usize, usize);
@@ -23,14 +24,18 @@ fn lift(buffers: &mut dyn Iterator<Item = Buffer>, writes: bool) -> (bool, bool)
     })
 }
 
-/// Makes a call whose buffers the system reads, or writes if `writes` is set. It returns how many
-/// bytes, or -1.
+/// Whether the system writes to the buffers of this call: all calls that fetch begin so.
+const fn writes_to_buffers(name: &str) -> bool {
+    matches!(name.as_bytes(), [b'r' | b'g', ..] | [b'p' | b'f', b'r', ..])
+}
+
+/// Makes a call whose buffers the system reads or writes. It returns how many bytes, or -1.
 pub fn call<I: Iterator<Item = Buffer>>(
     name: &'static str,
-    writes: bool,
     buffers: impl Fn() -> I,
     real: impl Fn() -> isize,
 ) -> isize {
+    let writes = writes_to_buffers(name);
     let mut early = table::any() && lift(&mut buffers(), writes).1;
     let mut result = real();
     // A copy may be submitted while the call waits for its data.
@@ -79,38 +84,66 @@ fn note(
     noted
 }
 
-/// The buffers of a list.
-///
-/// # Safety
-///
-/// NULL or the address of so many elements.
-pub unsafe fn list(of: *const libc::iovec, count: usize) -> impl Iterator<Item = Buffer> {
-    let count = if of.is_null() { 0 } else { count.min(1024) };
-    (0..count).map(move |at| {
-        // SAFETY: as the caller says. What is no memory of the program is refused by the call.
-        let one = unsafe { of.add(at).read() };
-        (one.iov_base.addr(), one.iov_len)
+/// The elements of a list of the program. It ends where the system cannot read it: then the call
+/// fails with EFAULT, and this must not crash before it. A handler of a signal may make the call, so
+/// nothing is allocated.
+fn elements<T: Copy>(first: *const T, count: usize) -> impl Iterator<Item = T> {
+    let first = first.addr();
+    // The system takes no more.
+    (0..count.min(1024)).map_while(move |at| {
+        let mut one = MaybeUninit::<T>::uninit();
+        let place = first.checked_add(at.checked_mul(size_of::<T>())?)?;
+        let bytes = one.as_mut_ptr().cast::<MaybeUninit<u8>>();
+        // SAFETY: the bytes of the element, which nothing else refers to meanwhile.
+        let bytes = unsafe { core::slice::from_raw_parts_mut(bytes, size_of::<T>()) };
+        // SAFETY: all bytes are there, and each pattern is an element of the system's lists.
+        table::copy(place, bytes).then(|| unsafe { one.assume_init() })
     })
 }
 
-/// The buffers of a message.
-///
-/// # Safety
-///
-/// NULL or a message.
-pub unsafe fn message(of: *const libc::msghdr) -> impl Iterator<Item = Buffer> {
-    // SAFETY: as the caller says.
-    let of = unsafe { of.as_ref() };
-    #[allow(clippy::unnecessary_cast, reason = "musl has an `int`")]
-    let (first, count) =
-        of.map_or((core::ptr::null(), 0), |of| (of.msg_iov.cast_const(), of.msg_iovlen as usize));
-    // SAFETY: as the caller says.
-    unsafe { list(first, count as _) }
+/// The buffers of a list, which may be anywhere.
+pub fn list(first: *const libc::iovec, count: usize) -> impl Iterator<Item = Buffer> {
+    elements(first, count).map(|one| (one.iov_base.addr(), one.iov_len))
 }
 
-/// The program is about to unmap memory.
+/// The buffers of messages, which may be anywhere.
+pub fn messages(first: *const libc::mmsghdr, count: usize) -> impl Iterator<Item = Buffer> {
+    elements(first, count).flat_map(|one| buffers(one.msg_hdr))
+}
+
+/// The buffers of a message, which may be anywhere.
+pub fn message(message: *const libc::msghdr) -> impl Iterator<Item = Buffer> {
+    elements(message, 1).flat_map(buffers)
+}
+
+fn buffers(message: libc::msghdr) -> impl Iterator<Item = Buffer> {
+    #[allow(clippy::unnecessary_cast, reason = "musl has an `int`")]
+    list(message.msg_iov.cast_const(), message.msg_iovlen as usize)
+}
+
+/// The program is about to unmap memory. What the system refuses to unmap stays protected.
 pub fn unmaps(address: *mut c_void, bytes: usize) {
-    if table::any() {
-        table::unmapped(range((address.addr(), bytes.next_multiple_of(table::PAGE))));
+    let end = address.addr().checked_add(bytes).and_then(|end| end.checked_next_multiple_of(PAGE));
+    if let Some(end) = end.filter(|_| bytes > 0 && address.addr().is_multiple_of(PAGE))
+        && table::any()
+    {
+        table::unmapped([address.addr(), end]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn calls_that_fetch_write_to_their_buffers() {
+        for (names, expected) in [
+            ("read pread pread64 readv preadv preadv64 preadv2 preadv64v2 fread", true),
+            ("recv recvfrom recvmsg recvmmsg getrandom", true),
+            ("write pwrite pwrite64 writev pwritev pwritev64 pwritev2 pwritev64v2 fwrite", false),
+            ("send sendto sendmsg sendmmsg", false),
+        ] {
+            for name in names.split(' ') {
+                assert_eq!(super::writes_to_buffers(name), expected, "{name}");
+            }
+        }
     }
 }

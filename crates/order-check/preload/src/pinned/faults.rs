@@ -8,12 +8,34 @@ use core::cell::{Cell, UnsafeCell};
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::OnceLock;
 
 use cuda_order_check::trace::print_python;
 
-use crate::process;
-
 use super::table::{self, By, FRAMES, Fact, Fault};
+
+/// What stands in the place of the default action of a signal that ends the process.
+pub(crate) struct Ends {
+    /// What is there instead of this action, if it is the default of such a signal.
+    pub(crate) instead_of: fn(c_int, libc::sighandler_t) -> Option<libc::sigaction>,
+    /// Whether this is that handler, which is the default for the program.
+    pub(crate) is_own: fn(libc::sighandler_t) -> bool,
+}
+
+static ENDS: OnceLock<Ends> = OnceLock::new();
+
+/// It is set before the first of these handlers is there.
+pub(crate) fn ends_by(ends: Ends) {
+    let _ = ENDS.set(ends);
+}
+
+fn instead_of(signal: c_int, handler: libc::sighandler_t) -> Option<libc::sigaction> {
+    ENDS.get().and_then(|of| (of.instead_of)(signal, handler))
+}
+
+fn is_own(handler: libc::sighandler_t) -> bool {
+    ENDS.get().is_some_and(|of| (of.is_own)(handler))
+}
 
 thread_local! {
     /// Whether this thread is in this library, or in the driver.
@@ -191,11 +213,11 @@ pub unsafe fn sigaction(
             // SAFETY: a set of signals.
             unsafe { libc::sigdelset(&mut action.sa_mask, libc::SIGSEGV) };
         }
-        let own = action.and_then(|action| process::instead_of(signal, action.sa_sigaction));
+        let own = action.and_then(|action| instead_of(signal, action.sa_sigaction));
         let code = register(signal, own.or(action).as_ref(), old);
         // SAFETY: NULL, or a place that a success has filled.
         if let (0, Some(old)) = (code, unsafe { old.as_mut() })
-            && process::is_own(old.sa_sigaction)
+            && is_own(old.sa_sigaction)
         {
             *old = default_action();
         }
@@ -244,9 +266,9 @@ pub unsafe fn signal(
     real: impl FnOnce() -> usize,
 ) -> usize {
     let is_fault = signal == libc::SIGSEGV && INSTALLED.load(Ordering::Acquire);
-    if !is_fault && process::instead_of(signal, handler).is_none() {
+    if !is_fault && instead_of(signal, handler).is_none() {
         let old = real();
-        return if process::is_own(old) { libc::SIG_DFL } else { old };
+        return if is_own(old) { libc::SIG_DFL } else { old };
     }
     let mut action = default_action();
     action.sa_sigaction = handler;
@@ -352,7 +374,7 @@ unsafe fn is_explained(info: *const libc::siginfo_t, context: *const libc::ucont
 pub(crate) fn note(bytes: [usize; 2], writes: bool, name: &'static str, instruction: usize) {
     table::note(|fact| {
         (fact.bytes, fact.writes, fact.name) = (bytes, writes, name);
-        fact.thread = crate::watch::thread();
+        fact.thread = crate::call::thread();
         fact.frames = [0; FRAMES];
         if WALKS.fetch_add(1, Ordering::Relaxed) < MOST_WALKS {
             take_stack(fact, instruction);

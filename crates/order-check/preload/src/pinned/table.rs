@@ -10,6 +10,7 @@
 
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
+use core::mem::MaybeUninit;
 use core::sync::atomic::{
     AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
 };
@@ -383,24 +384,40 @@ fn open(pages: [usize; 2], why: u8) {
     spend(true);
 }
 
-/// So many bytes, at most eight, as the system reads them: a page may be closed at any time. The
-/// memory is the driver's, which `process_vm_readv` refuses.
+/// So many bytes, at most eight, as the system reads them: a page may be closed at any time.
 pub(crate) fn read(first: usize, bytes: usize) -> Option<u64> {
     let mut value = [0_u8; 8];
     let bytes = bytes.min(value.len());
-    // SAFETY: system calls on a file of their own. What cannot be read is an error. They are not the
-    // functions of the C library, which this library has hooks for.
-    let done = unsafe {
-        let file = libc::memfd_create(c"word".as_ptr(), libc::MFD_CLOEXEC);
-        if file < 0 {
-            return None;
+    let (place, _) = value.split_at_mut(bytes);
+    // SAFETY: bytes that have values may get others.
+    let place = unsafe { &mut *(core::ptr::from_mut(place) as *mut [MaybeUninit<u8>]) };
+    copy(first, place).then(|| u64::from_ne_bytes(value))
+}
+
+/// Fills a place with bytes as the system reads them; `false` if it cannot. `process_vm_readv`
+/// refuses memory of the driver.
+pub(crate) fn copy(first: usize, to: &mut [MaybeUninit<u8>]) -> bool {
+    let (to, bytes) = (to.as_mut_ptr(), to.len());
+    // SAFETY: system calls on a place for the bytes, and on a file of their own. What cannot be read
+    // is an error. They are not the functions of the C library, which this library has hooks for.
+    unsafe {
+        let errno = *libc::__errno_location();
+        let own = libc::iovec { iov_base: to.cast(), iov_len: bytes };
+        let from = core::ptr::without_provenance_mut(first);
+        let from = libc::iovec { iov_base: from, iov_len: bytes };
+        let process = libc::getpid();
+        let count = libc::syscall(libc::SYS_process_vm_readv, process, &own, 1, &from, 1, 0);
+        let mut done = count == bytes as libc::c_long;
+        let file = if done { -1 } else { libc::memfd_create(c"word".as_ptr(), libc::MFD_CLOEXEC) };
+        if file >= 0 {
+            let written = libc::syscall(libc::SYS_write, file, first, bytes);
+            let read = libc::syscall(libc::SYS_pread64, file, to, bytes, 0_i64);
+            libc::syscall(libc::SYS_close, file);
+            done = [written, read] == [bytes as libc::c_long; 2];
         }
-        let written = libc::syscall(libc::SYS_write, file, first, bytes);
-        let read = libc::syscall(libc::SYS_pread64, file, value.as_mut_ptr(), bytes, 0_i64);
-        libc::syscall(libc::SYS_close, file);
-        [written, read]
-    };
-    (done == [bytes as libc::c_long; 2]).then(|| u64::from_ne_bytes(value))
+        *libc::__errno_location() = errno;
+        done
+    }
 }
 
 /// How a flag was spent.
@@ -548,6 +565,12 @@ pub(crate) fn take() -> Vec<Fact> {
 pub(crate) fn is_in(index: usize, [start, end]: [usize; 2]) -> bool {
     let seen = TABLE.get(index).and_then(|entry| entry.read().ok()?);
     seen.is_some_and(|seen| start <= seen.bytes[0] && seen.bytes[1] <= end)
+}
+
+/// Whether the copy of an entry has some of the bytes that an access must not touch in this way.
+pub(crate) fn touches(index: usize, range: [usize; 2], writes: bool) -> bool {
+    let seen = TABLE.get(index).and_then(|entry| entry.read().ok()?);
+    seen.is_some_and(|seen| seen.conflict(range, writes).is_some())
 }
 
 /// Whether an entry protects the same for another copy.

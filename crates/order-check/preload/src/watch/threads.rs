@@ -1,27 +1,45 @@
 //! The threads that make calls, and their ends.
 
-use super::*;
+use core::ffi::c_void;
+use core::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{OnceLock, PoisonError, TryLockError};
 
-/// How many threads have made calls.
-static THREADS: AtomicU64 = AtomicU64::new(0);
+use cuda_order_check::ThreadId;
 
-pub(super) fn threads() -> u64 {
-    THREADS.load(Ordering::Relaxed)
-}
+use crate::call::thread;
+use crate::guard;
+use crate::lock::{Lock, Rank};
+use crate::watch::Watch;
 
-pub(crate) fn thread() -> u64 {
-    thread_local!(static NUMBER: u64 = THREADS.fetch_add(1, Ordering::Relaxed) + 1);
-    NUMBER.try_with(|number| *number).unwrap_or(0)
+/// The default streams of threads end with them. Their work goes on.
+pub(crate) fn threads_ended(watch: &mut Watch) {
+    if !HAVE_ENDED.swap(false, Ordering::Acquire) {
+        return;
+    }
+    let ended = match ENDED.try_lock() {
+        Ok(mut all) => std::mem::take(&mut *all),
+        Err(TryLockError::Poisoned(of)) => std::mem::take(&mut *of.into_inner()),
+        // This call may be one of a signal handler that has interrupted the end of a thread.
+        Err(TryLockError::WouldBlock) => return HAVE_ENDED.store(true, Ordering::Release),
+    };
+    let mut streams = Vec::new();
+    watch.streams.defaults.retain(|(_, thread), stream| {
+        let ends = ended.contains(thread);
+        streams.extend(ends.then_some(*stream));
+        !ends
+    });
+    streams.into_iter().for_each(|stream| watch.feed.stream_destroy(stream));
+    ended.into_iter().for_each(|thread| watch.feed.thread_ended(ThreadId(thread)));
 }
 
 /// The threads that have ended since the last call.
-pub(super) static ENDED: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+pub(crate) static ENDED: Lock<Vec<u64>> = Lock::new(Rank::EndedThreads, Vec::new());
 
-pub(super) static HAVE_ENDED: AtomicBool = AtomicBool::new(false);
+pub(crate) static HAVE_ENDED: AtomicBool = AtomicBool::new(false);
 
 /// The calling thread is known from now on, and its end will be noted. It is noted after the
 /// destructors of all variables of the thread, which may make calls.
-pub(super) fn note_end() {
+pub(crate) fn note_end() {
     /// Its value in a thread is the thread's number.
     static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
     extern "C" fn ended(number: *mut c_void) {
@@ -41,28 +59,5 @@ pub(super) fn note_end() {
         unsafe {
             libc::pthread_setspecific(*key, core::ptr::without_provenance(thread() as usize))
         };
-    }
-}
-
-impl Watch {
-    /// The default streams of threads end with them. Their work goes on.
-    pub(super) fn threads_ended(&mut self) {
-        if !HAVE_ENDED.swap(false, Ordering::Acquire) {
-            return;
-        }
-        let ended = match ENDED.try_lock() {
-            Ok(mut all) => std::mem::take(&mut *all),
-            Err(TryLockError::Poisoned(of)) => std::mem::take(&mut *of.into_inner()),
-            // This call may be one of a signal handler that has interrupted the end of a thread.
-            Err(TryLockError::WouldBlock) => return HAVE_ENDED.store(true, Ordering::Release),
-        };
-        let mut streams = Vec::new();
-        self.defaults.retain(|(_, thread), stream| {
-            let ends = ended.contains(thread);
-            streams.extend(ends.then_some(*stream));
-            !ends
-        });
-        streams.into_iter().for_each(|stream| self.feed.stream_destroy(stream));
-        ended.into_iter().for_each(|thread| self.feed.thread_ended(ThreadId(thread)));
     }
 }

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
@@ -23,6 +25,11 @@ _FOLDER = "cuda-soft-driver-"
 _ACTIVE = pytest.StashKey["CudaSoftDriver"]()
 # What kernels raised after the last test.
 _LATE = pytest.StashKey[str]()
+# A wrong setting ends the process at the first call of the driver, so another one makes it.
+_FIRST_CALL = """
+import ctypes, sys
+ctypes.CDLL(sys.argv[1]).cuDriverGetVersion(ctypes.byref(ctypes.c_int()))
+"""
 
 
 def _is_other_frame(line: str) -> bool:
@@ -46,7 +53,12 @@ class CudaSoftDriver:
         links.mkdir()
         for name in ("libcuda.so.1", "libcuda.so"):
             (links / name).symlink_to(library())
-        pairs = {"order": "order=report", "order_backtraces": "order_backtraces=on"}
+        # Misuse fails the test that makes it, and not the whole run.
+        pairs = {
+            "misuse": "misuse=error",
+            "order": "order=report",
+            "order_backtraces": "order_backtraces=on",
+        }
         for pair in f"{os.environ.get(_SETTINGS, '')},{settings}".replace(",", " ").split():
             name = pair.partition("=")[0]
             # The last pair of a name counts, except for those that may appear more than once.
@@ -55,12 +67,24 @@ class CudaSoftDriver:
         # controller of pytest-xdist, is for that one.
         log = Path(pairs.pop("order_log", "").partition("=")[2])
         pairs.pop("order_format", None)
+        if pairs["order"] == "order=abort":
+            pairs["order"] = "order=report"
         if pairs["order"] == "order=off":
             pairs = {name: pair for name, pair in pairs.items() if not pair.startswith("order_")}
         else:
             pairs["order_log"] = f"order_log={self._folder}/order-%p"
         self.unused_log = "" if log.parent.name.startswith(_FOLDER) else log.name and str(log)
-        os.environ[_SETTINGS] = ",".join(pairs.values())
+        chosen = ",".join(pairs.values())
+        first = subprocess.run(
+            [sys.executable, "-c", _FIRST_CALL, str(library())],
+            env={**os.environ, _SETTINGS: chosen},
+            capture_output=True,
+            text=True,
+        )
+        if first.returncode:
+            self._remove()
+            raise ValueError(first.stderr.strip())
+        os.environ[_SETTINGS] = chosen
         # For children. This process finds the name inside the library that it has opened.
         others = os.environ.get("LD_LIBRARY_PATH")
         os.environ["LD_LIBRARY_PATH"] = f"{links}:{others}" if others else str(links)
@@ -68,6 +92,7 @@ class CudaSoftDriver:
             os.environ.pop(name, None)
         self._library = ctypes.CDLL(str(links / "libcuda.so.1"), mode=ctypes.RTLD_GLOBAL)
         self._kernels = Kernels(self._library)
+        self._misuses = 0
 
     def control(self, command: str) -> str:
         """Executes a text command, such as ``leaks`` or ``fail=719``; see
@@ -128,9 +153,20 @@ class CudaSoftDriver:
                 raise RuntimeError(f"the driver returned {code}")
         return count.value
 
+    def take_misuses(self) -> str:
+        """The calls since the last time that are undefined on a real driver. They no longer fail the
+        test."""
+        lines = self.control("misuses").splitlines()
+        new, self._misuses = lines[self._misuses :], len(lines)
+        return "\n".join(f"misuse: {line}" for line in new)
+
+    def _take_errors(self) -> str:
+        """What fails a test and its fixtures: tracebacks of kernels, and misuse."""
+        return "\n".join(filter(None, (self.take_kernel_errors(), self.take_misuses())))
+
     def _take_reports(self) -> str:
-        """What fails the test: tracebacks of kernels, and findings."""
-        return "\n".join(filter(None, (self.take_kernel_errors(), self.take_findings())))
+        """What fails a test: errors and findings."""
+        return "\n".join(filter(None, (self._take_errors(), self.take_findings())))
 
     def take_findings(self) -> str:
         """What the order checker has found since the last time, in this process and in children."""
@@ -171,11 +207,19 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     # Before anything is imported that opens the driver.
     options = early_config.known_args_namespace
     if options.cuda_soft_driver:
-        driver = CudaSoftDriver(options.cuda_soft_driver_settings)
+        try:
+            driver = CudaSoftDriver(options.cuda_soft_driver_settings)
+        except ValueError as wrong:
+            raise pytest.UsageError(str(wrong)) from None
         early_config.stash[_ACTIVE] = driver
         if driver.unused_log:
             text = f"order_log={driver.unused_log} is not used: findings fail the tests"
             early_config.issue_config_time_warning(pytest.PytestConfigWarning(text), stacklevel=2)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.cuda_soft_driver_settings and not config.option.cuda_soft_driver:
+        raise pytest.UsageError("--cuda-soft-driver-settings needs --cuda-soft-driver")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -217,7 +261,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, Any]:
     driver = item.config.stash.get(_ACTIVE, None)
     if driver is None:
         return (yield)
-    return (yield from _report(item, "teardown", driver.take_kernel_errors))
+    return (yield from _report(item, "teardown", driver._take_errors))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

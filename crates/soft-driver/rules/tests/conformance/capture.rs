@@ -94,7 +94,7 @@ fn call_in_each_mode(rig: &Rig, saw: &Saw, call: impl Fn(CUstream) -> CUresult) 
 }
 
 /// Makes several calls, each in its own capture.
-fn calls_in_each_mode(rig: &Rig, saw: &Saw, calls: &[(&str, &dyn Fn(CUstream) -> CUresult)]) {
+pub fn calls_in_each_mode(rig: &Rig, saw: &Saw, calls: &[(&str, &dyn Fn(CUstream) -> CUresult)]) {
     in_each_mode(saw, |mode| grouped(rig, calls, || capturing(rig, mode)));
 }
 
@@ -123,7 +123,7 @@ fn grouped(
 }
 
 /// Sets this thread's capture mode during the work.
-fn with_mode<T>(raw: &Raw, mode: CUstreamCaptureMode, work: impl FnOnce() -> T) -> T {
+pub fn with_mode<T>(raw: &Raw, mode: CUstreamCaptureMode, work: impl FnOnce() -> T) -> T {
     let mut exchanged = mode;
     must(
         "cuThreadExchangeStreamCaptureMode",

@@ -1,7 +1,6 @@
 //! The command `cuda-driver-rules`: starts itself once for each rule, and reports what differs.
 
 use std::collections::VecDeque;
-use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write as _};
 use std::path::PathBuf;
@@ -11,6 +10,8 @@ use std::thread;
 
 use cuda_test_harness::child::{end_after, how_it_failed, own_binary, starting};
 use cuda_test_harness::{DRIVER_VARIABLE, SHARED_AT};
+use lexopt::Arg::{Long, Short};
+use lexopt::Parser;
 use serde_json::{Value, json};
 
 use crate::rules::NOT_RUN;
@@ -51,11 +52,14 @@ const SUBJECTS: &[(&str, &[&[Named]])] = &[
     #[cfg(target_os = "linux")]
     ("values", &[values::RULES]),
     ("memory", &[memory::RULES]),
+    ("virtual_memory", &[virtual_memory::RULES]),
     ("synchronous", &[synchronous::RULES]),
+    ("waits", &[waits::RULES]),
     #[cfg(target_os = "linux")]
     ("external", &[external::RULES]),
     ("host_functions", &[host_functions::RULES]),
     ("capture", &[capture::RULES]),
+    ("capture_calls", &[capture_calls::RULES]),
     ("graphs", &[graphs::RULES]),
     ("edits", &[edits::RULES]),
     ("nodes", &[nodes::RULES]),
@@ -88,11 +92,11 @@ const LATER: &str = "later";
 const LIMIT: u32 = 240;
 
 pub fn main() -> ExitCode {
-    let mut arguments = std::env::args_os().skip(1).peekable();
-    if arguments.next_if(|first| first == "--exact").is_some() {
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next().is_some_and(|first| first == "--exact") {
         return child(&arguments.next().unwrap_or_default().to_string_lossy());
     }
-    let (text, code) = match parse(arguments).and_then(|wanted| wanted.run()) {
+    let (text, code) = match parse(Parser::from_env()).and_then(|wanted| wanted.run()) {
         Ok(done) => done,
         Err(what) => {
             eprintln!("cuda-driver-rules: {what}");
@@ -155,7 +159,7 @@ fn id(subject: &str, name: &str) -> String {
     format!("{subject}.{name}").replace('_', "-")
 }
 
-fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Wanted, String> {
+fn parse(mut arguments: Parser) -> Result<Wanted, String> {
     let jobs = thread::available_parallelism().map_or(1, usize::from).min(8);
     let mut wanted = Wanted {
         library: None,
@@ -165,19 +169,12 @@ fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Wanted, String
         json: false,
         show: None,
     };
-    while let Some(argument) = arguments.next() {
-        let text = argument.to_string_lossy().into_owned();
-        let (name, value) = text
-            .split_once('=')
-            .map_or((&*text, None), |(name, value)| (name, Some(OsString::from(value))));
-        let mut value = || {
-            let value = value.clone().or_else(|| arguments.next());
-            value.ok_or_else(|| format!("`{name}` has no value"))
-        };
-        match name {
-            "--json" => wanted.json = true,
-            "--library" => {
-                let path = PathBuf::from(value()?);
+    let text = |error: lexopt::Error| format!("{error}\n\n{HELP}");
+    while let Some(argument) = arguments.next().map_err(text)? {
+        match argument {
+            Long("json") => wanted.json = true,
+            Long("library") => {
+                let path = PathBuf::from(arguments.value().map_err(text)?);
                 // Where it is, or nothing would be compared with what is elsewhere.
                 let found = path.metadata().and_then(|_| std::path::absolute(&path));
                 let found = found.map_err(|error| format!("{}: {error}", path.display()))?;
@@ -186,20 +183,23 @@ fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Wanted, String
                 wanted.is_software = bytes.windows(MARK.len()).any(|at| at == MARK);
                 wanted.library = Some(found);
             }
-            "--only" => wanted.only = value()?.to_string_lossy().replace('_', "-"),
-            "--jobs" => {
-                let text = value()?;
-                let number = text.to_str().and_then(|text| text.parse().ok());
+            Long("only") => {
+                let only = arguments.value().map_err(text)?;
+                wanted.only = only.to_string_lossy().replace('_', "-");
+            }
+            Long("jobs") => {
+                let number = arguments.value().map_err(text)?;
+                let number = number.to_str().and_then(|text| text.parse().ok());
                 wanted.jobs = number.filter(|number| *number > 0).ok_or("--jobs: use 1 or more")?;
             }
-            "--help" | "-h" => wanted.show = Some(HELP.to_owned()),
-            "--list" => {
+            Long("help") | Short('h') => wanted.show = Some(HELP.to_owned()),
+            Long("list") => {
                 wanted.show = Some(names("").iter().fold(String::new(), |mut all, (id, _)| {
                     let _ = writeln!(all, "{id}");
                     all
                 }));
             }
-            _ => return Err(format!("`{text}` is no option\n\n{HELP}")),
+            other => return Err(text(other.unexpected())),
         }
     }
     if names(&wanted.only).is_empty() {

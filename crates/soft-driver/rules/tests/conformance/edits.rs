@@ -98,6 +98,56 @@ fn update(rig: &Rig, exec: CUgraphExec, graph: CUgraph) -> String {
 }
 
 rules! {
+    /// A memset or a copy of an executable graph can be left out of launches, and nodes of other
+    /// kinds than memory work and kernels cannot. A launch that was made before is as it was; a node
+    /// that is left out can be changed, and an update leaves it out.
+    [since(11, 6)]
+    fn nodes_that_are_left_out(rig, saw) =
+        "at first 1; CUDA_ERROR_INVALID_VALUE (1) from an empty node, a later node, another \
+         graph's; before 3, left out 0 9; switched after the launch 1 9; changed success, 9; \
+         with it 6"
+    {
+        let (memory, graph) = (Memory::new(rig), graph(rig));
+        let set = memory.set(graph, &[], 3);
+        let nothing = empty(rig, graph, &[set]);
+        let (_, exec) = instantiate(rig, graph);
+        let other = memory.set(crate::edits::graph(rig), &[], 4);
+        let later = memory.set(graph, &[set], 5);
+        let enabled = |node| {
+            let mut enabled = 77;
+            match rig.cuGraphNodeGetEnabled(exec, node, &mut enabled) {
+                CUresult::CUDA_SUCCESS => enabled.to_string(),
+                code => code_text(code),
+            }
+        };
+        let enable = |enabled| must("enable", rig.cuGraphNodeSetEnabled(exec, set, enabled));
+        saw.text(format_args!("at first {}", enabled(set)));
+        saw.codes(&[
+            ("an empty node", rig.cuGraphNodeSetEnabled(exec, nothing, 0)),
+            ("a later node", rig.cuGraphNodeSetEnabled(exec, later, 0)),
+            ("another graph's", rig.cuGraphNodeSetEnabled(exec, other, 0)),
+        ]);
+        let before = memory.launched(exec);
+        enable(0);
+        must("cuMemsetD8", rig.cuMemsetD8_v2(memory.address, 9, BYTES));
+        // It returns early, and the launches' streams do not wait for it.
+        must("cuCtxSynchronize", rig.cuCtxSynchronize());
+        saw.text(format_args!("before {before}, left out {} {}", enabled(set), memory.launched(exec)));
+        let stream = rig.stream(NON_BLOCKING);
+        let latch = rig.hold(stream);
+        must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
+        enable(2);
+        latch.release();
+        rig.synchronize(stream);
+        saw.text(format_args!("switched after the launch {} {}", enabled(set), memory.value()));
+        enable(0);
+        let params = memory.params(6);
+        let changed = rig.cuGraphExecMemsetNodeSetParams(exec, set, &params, rig.context);
+        saw.text(format_args!("changed {}, {}", code_text(changed), memory.launched(exec)));
+        enable(1);
+        saw.text(format_args!("with it {}", memory.launched(exec)));
+    }
+
     /// Edges can be added and removed, each once. The calls return `CUDA_ERROR_INVALID_VALUE` for
     /// an edge from a node to itself, for an edge to a node of another graph, for adding an edge
     /// that exists, and for removing an edge that does not exist.

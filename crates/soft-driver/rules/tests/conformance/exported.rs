@@ -1,11 +1,11 @@
 //! Entry points that the raw layer does not declare: the list here has their types.
 
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, c_char, c_void};
 
 use cuda_events::sys::*;
 use cuda_soft_driver::abi::{
-    AccessDesc, Copy2D, Copy3D, InstantiateParams, Location, MemsetParams, PoolPointer, PoolProps,
-    UpdateInfo,
+    AccessDesc, AllocationProps, Copy2D, Copy3D, InstantiateParams, Location, MemsetParams,
+    PoolPointer, PoolProps, UpdateInfo,
 };
 
 use crate::raw::{Rig, exported_name};
@@ -45,8 +45,36 @@ exported! {
     cuGetExportTable(table: *mut *const c_void, id: *const CUuuid);
     cuDeviceGetUuid(uuid: *mut CUuuid, device: CUdevice);
     cuModuleGetLoadingMode(mode: *mut i32);
+    cuCtxSetLimit(limit: u32, value: usize);
+    cuMemAddressReserve(address: *mut CUdeviceptr, bytes: usize, alignment: usize,
+        wanted: CUdeviceptr, flags: u64);
+    cuMemAddressFree(address: CUdeviceptr, bytes: usize);
+    cuMemCreate(handle: *mut u64, bytes: usize, props: *const AllocationProps, flags: u64);
+    cuMemRelease(handle: u64);
+    cuMemMap(address: CUdeviceptr, bytes: usize, offset: usize, handle: u64, flags: u64);
+    cuMemUnmap(address: CUdeviceptr, bytes: usize);
+    cuMemSetAccess(address: CUdeviceptr, bytes: usize, accesses: *const AccessDesc, count: usize);
+    cuMemGetAccess(flags: *mut u64, location: *const Location, address: CUdeviceptr);
+    cuMemGetAllocationGranularity(bytes: *mut usize, props: *const AllocationProps, option: u32);
+    cuMemGetAllocationPropertiesFromHandle(props: *mut AllocationProps, handle: u64);
+    cuMemRetainAllocationHandle(handle: *mut u64, address: *mut c_void);
+    cuMemHostRegister_v2(memory: *mut c_void, bytes: usize, flags: u32);
+    cuMemHostUnregister(memory: *mut c_void);
     cuProfilerStart();
     cuProfilerStop();
+    cuModuleLoadData(module: *mut *mut c_void, image: *const c_void);
+    cuModuleUnload(module: *mut c_void);
+    cuModuleGetFunction(function: *mut *mut c_void, module: *mut c_void, name: *const c_char);
+    cuLibraryLoadData(library: *mut *mut c_void, code: *const c_void, options: *mut u32,
+        values: *mut *mut c_void, count: u32, own: *mut u32, own_values: *mut *mut c_void,
+        own_count: u32);
+    cuLibraryGetKernel(kernel: *mut *mut c_void, library: *mut c_void, name: *const c_char);
+    cuLibraryGetModule(module: *mut *mut c_void, library: *mut c_void);
+    cuLibraryUnload(library: *mut c_void);
+    cuKernelGetFunction(function: *mut *mut c_void, kernel: *mut c_void);
+    cuLaunchKernel(function: *mut c_void, grid_x: u32, grid_y: u32, grid_z: u32, block_x: u32,
+        block_y: u32, block_z: u32, shared: u32, stream: CUstream, each: *mut *mut c_void,
+        extra: *mut *mut c_void);
     cuKernelGetName(name: *mut *const u8, kernel: *mut c_void);
     cuFuncGetName(name: *mut *const u8, function: *mut c_void);
     cuCtxAttach(context: *mut CUcontext, flags: u32);
@@ -61,6 +89,8 @@ exported! {
     cuMemPrefetchAsync(address: CUdeviceptr, bytes: usize, device: CUdevice, stream: CUstream);
     cuMemAdvise(address: CUdeviceptr, bytes: usize, advice: u32, device: CUdevice);
     cuPointerGetAttribute(value: *mut c_void, attribute: u32, address: CUdeviceptr);
+    cuMemcpy3DPeer(copy: *const Copy3D);
+    cuMemcpy3DPeerAsync(copy: *const Copy3D, stream: CUstream);
     cuMemcpyPeer(destination: CUdeviceptr, destination_context: CUcontext, source: CUdeviceptr,
         source_context: CUcontext, bytes: usize);
     cuMemcpyPeerAsync(destination: CUdeviceptr, destination_context: CUcontext,
@@ -127,9 +157,6 @@ exported! {
     cuGraphExecUpdate_v2(exec: CUgraphExec, graph: CUgraph, info: *mut UpdateInfo);
     cuGraphClone(clone: *mut CUgraph, graph: CUgraph);
     cuGraphNodeFindInClone(node: *mut CUgraphNode, original: CUgraphNode, clone: CUgraph);
-    cuGraphGetId(graph: CUgraph, id: *mut u32);
-    cuGraphExecGetId(exec: CUgraphExec, id: *mut u32);
-    cuGraphNodeGetLocalId(node: CUgraphNode, id: *mut u32);
     cuGraphNodeGetContainingGraph(node: CUgraphNode, graph: *mut CUgraph);
     cuGraphGetRootNodes(graph: CUgraph, nodes: *mut CUgraphNode, count: *mut usize);
     cuGraphNodeGetDependencies(node: CUgraphNode, nodes: *mut CUgraphNode, count: *mut usize);
@@ -138,6 +165,8 @@ exported! {
     cuGraphMemcpyNodeSetParams(node: CUgraphNode, params: *const Copy3D);
     cuGraphExecMemcpyNodeSetParams(exec: CUgraphExec, node: CUgraphNode, params: *const Copy3D,
         context: CUcontext);
+    cuGraphNodeSetEnabled(exec: CUgraphExec, node: CUgraphNode, enabled: u32);
+    cuGraphNodeGetEnabled(exec: CUgraphExec, node: CUgraphNode, enabled: *mut u32);
     cuGraphExecUpdate(exec: CUgraphExec, graph: CUgraph, node: *mut CUgraphNode, result: *mut u32);
     cuGraphInstantiateWithParams(exec: *mut CUgraphExec, graph: CUgraph,
         params: *mut InstantiateParams);

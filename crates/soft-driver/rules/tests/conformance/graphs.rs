@@ -29,7 +29,7 @@ fn record_node(raw: &Raw, graph: CUgraph, event: CUevent) -> CUgraphNode {
     node
 }
 
-fn instantiate(raw: &Raw, graph: CUgraph) -> CUgraphExec {
+pub fn instantiate(raw: &Raw, graph: CUgraph) -> CUgraphExec {
     let mut exec = null_mut();
     must("cuGraphInstantiate", raw.cuGraphInstantiateWithFlags(&mut exec, graph, 0));
     exec

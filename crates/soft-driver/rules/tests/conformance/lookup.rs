@@ -7,7 +7,7 @@ use std::ptr::null_mut;
 use cuda_events::sys::*;
 use cuda_test_harness::TestDriver;
 
-use crate::raw::{Raw, code_text, courtesy};
+use crate::raw::{Raw, code_text};
 use crate::rules;
 
 const LEGACY: u64 = CU_GET_PROC_ADDRESS_LEGACY_STREAM as u64;
@@ -348,25 +348,25 @@ rules! {
 
     /// The lookup has the event functions at the versions that NVIDIA's function-pointer types
     /// list.
-    [since(12, 0), needs(courtesy)]
+    [since(12, 0)]
     fn versions_of_event_functions(rig, saw) = "each as listed" {
         saw.text(as_listed(rig, EVENTS));
     }
 
     /// The lookup has the stream functions and their per-thread twins at the listed versions.
-    [since(12, 0), needs(courtesy)]
+    [since(12, 0)]
     fn versions_of_stream_functions(rig, saw) = "each as listed" {
         saw.text(as_listed(rig, STREAMS));
     }
 
     /// The lookup has the capture functions and their per-thread twins at the listed versions.
-    [since(12, 0), needs(courtesy)]
+    [since(12, 0)]
     fn versions_of_capture_functions(rig, saw) = "each as listed" {
         saw.text(as_listed(rig, CAPTURE));
     }
 
     /// The lookup has the context functions at the listed versions.
-    [since(12, 0), needs(courtesy)]
+    [since(12, 0)]
     fn versions_of_context_functions(rig, saw) = "each as listed" {
         saw.text(as_listed(rig, CONTEXTS));
     }

@@ -30,6 +30,7 @@ pub(crate) mod rules;
 pub(crate) mod semaphores;
 
 pub(crate) mod capture;
+pub(crate) mod capture_calls;
 pub(crate) mod contexts;
 pub(crate) mod devices;
 pub(crate) mod edits;
@@ -52,6 +53,8 @@ pub(crate) mod process;
 pub(crate) mod streams;
 pub(crate) mod synchronous;
 pub(crate) mod undefined;
+pub(crate) mod virtual_memory;
+pub(crate) mod waits;
 // They share a file of memory with another process.
 #[cfg(target_os = "linux")]
 pub(crate) mod values;

@@ -54,7 +54,7 @@ const ON_DEVICE: u32 = 1;
 const PINNED: u32 = 1;
 const FILE_DESCRIPTOR: u32 = 1;
 
-fn props(rig: &Rig, handle_types: u32) -> PoolProps {
+pub fn props(rig: &Rig, handle_types: u32) -> PoolProps {
     PoolProps {
         alloc_type: PINNED,
         handle_types,
@@ -296,6 +296,42 @@ rules! {
             ("past the end", to(Side3D { z: 40, ..there })),
         ]);
         free(rig, memory);
+    }
+
+    /// A copy of layers between contexts is as one within a context.
+    fn layers_between_contexts(rig, saw) = "success from now, in a stream; as it should be" {
+        let (from, to) = (filled(rig, 4096, 6), filled(rig, 4096, 1));
+        let side = |device, pitch| Side3D {
+            x: 0,
+            y: 0,
+            z: 0,
+            lod: 0,
+            memory_type: DEVICE,
+            host: null_mut(),
+            device,
+            array: null_mut(),
+            reserved: rig.context.cast(),
+            pitch,
+            height: 4,
+        };
+        let copy = Copy3D {
+            source: side(from, 8),
+            destination: side(to, 4),
+            width: 4,
+            height: 4,
+            depth: 4,
+        };
+        let stream = rig.stream(NON_BLOCKING);
+        saw.codes(&[
+            ("now", rig.cuMemcpy3DPeer(&copy)),
+            ("in a stream", rig.cuMemcpy3DPeerAsync(&copy, stream)),
+        ]);
+        must("the wait", rig.cuCtxSynchronize());
+        let mut expected = vec![1; 4096];
+        expected[..64].fill(6);
+        saw.holds("as it should be", bytes(rig, to, 4096) == expected);
+        free(rig, from);
+        free(rig, to);
     }
 
     /// A stream does its memsets and copies in order, whatever the size of their elements. A copy

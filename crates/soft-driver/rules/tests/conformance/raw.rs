@@ -59,13 +59,6 @@ impl Raw {
     }
 }
 
-/// Whether the driver has entry points that `cuda-events` does not bind. The software driver is
-/// built without them to show that its core stands alone.
-pub fn courtesy() -> Result<(), String> {
-    let has = cfg!(feature = "courtesy") || TestDriver::chosen() == TestDriver::Native;
-    if has { Ok(()) } else { Err("the software driver is built without the courtesy".to_owned()) }
-}
-
 /// Defines the calls, and the table of their functions.
 macro_rules! calls {
     ($($name:ident($($argument:ident: $type:ty),*);)*) => {
@@ -253,6 +246,9 @@ calls! {
     cuGraphLaunch(exec: CUgraphExec, stream: CUstream);
     cuGraphDestroy(graph: CUgraph);
     cuGraphExecDestroy(exec: CUgraphExec);
+    cuGraphGetId(graph: CUgraph, id: *mut u32);
+    cuGraphExecGetId(exec: CUgraphExec, id: *mut u32);
+    cuGraphNodeGetLocalId(node: CUgraphNode, id: *mut u32);
     cuGraphAddEventRecordNode(node: *mut CUgraphNode, graph: CUgraph,
         dependencies: *const CUgraphNode, count: usize, event: CUevent);
     cuGraphAddEventWaitNode(node: *mut CUgraphNode, graph: CUgraph,
@@ -403,13 +399,7 @@ impl Rig {
 
     /// The address that a linker finds under an exported name, NULL for none.
     pub fn export(&self, name: &CStr) -> *mut c_void {
-        let address = self.exports.address(name);
-        if address.is_null()
-            && let Err(reason) = courtesy()
-        {
-            panic!("not run: {reason}, for {name:?}");
-        }
-        address
+        self.exports.address(name)
     }
 
     /// Another context of the same device, which is current nowhere.

@@ -63,6 +63,43 @@ fn set_attribute(raw: &Raw, stream: CUstream, id: u32, word: u32) -> CUresult {
 }
 
 rules! {
+    /// The handle of a destroyed object comes back: that of a stream with the next stream, that of
+    /// another object a little later.
+    // Another thread could take the handle.
+    [since(11, 4), alone]
+    fn handles_that_come_back(rig, saw) = "the next stream has it; 1000 of each have fewer than 10: \
+        events, graphs, executable graphs" {
+        let stream = rig.stream(NON_BLOCKING);
+        must("cuStreamDestroy", rig.cuStreamDestroy_v2(stream));
+        let next = rig.stream(NON_BLOCKING);
+        saw.text(if next == stream { "the next stream has it" } else { "the next stream has another" });
+        let mut graph = null_mut();
+        must("cuGraphCreate", rig.cuGraphCreate(&mut graph, 0));
+        let event = || {
+            let event = rig.event(NO_TIMING);
+            must("cuEventDestroy", rig.cuEventDestroy_v2(event));
+            event.addr()
+        };
+        let other = || {
+            let mut other = null_mut();
+            must("cuGraphCreate", rig.cuGraphCreate(&mut other, 0));
+            must("cuGraphDestroy", rig.cuGraphDestroy(other));
+            other.addr()
+        };
+        let exec = || {
+            let exec = crate::graphs::instantiate(rig, graph);
+            must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+            exec.addr()
+        };
+        let made: [(&str, &dyn Fn() -> usize); 3] =
+            [("events", &event), ("graphs", &other), ("executable graphs", &exec)];
+        let few = |make: &dyn Fn() -> usize| {
+            (0..1000).map(|_| make()).collect::<std::collections::BTreeSet<_>>().len() < 10
+        };
+        let names: Vec<_> = made.iter().filter(|(_, make)| few(make)).map(|of| of.0).collect();
+        saw.text(format_args!("1000 of each have fewer than 10: {}", names.join(", ")));
+    }
+
     /// A stream is blocking or non-blocking. All other flags return `CUDA_ERROR_INVALID_VALUE`.
     fn flags(rig, saw) = "success from 0, 1; CUDA_ERROR_INVALID_VALUE (1) from 2, 3, 0x80000000, \
         all bits" {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use cuda_events::sys::*;
 use cuda_soft_driver::abi::{Copy2D, Side2D};
 
-use crate::raw::{LEGACY, Rig, Sent, courtesy, must};
+use crate::raw::{LEGACY, Rig, Sent, must};
 use crate::rules;
 use crate::rules::Saw;
 
@@ -61,8 +61,13 @@ impl Drop for Memory<'_> {
     }
 }
 
-/// Whether a call returns while the legacy stream is held.
-fn returns(rig: &Rig, call: impl FnOnce() -> CUresult, patience: Duration) -> bool {
+/// Whether a call returns while a stream is held.
+fn returns(
+    rig: &Rig,
+    stream: CUstream,
+    call: impl FnOnce() -> CUresult,
+    patience: Duration,
+) -> bool {
     struct Carry<T>(T);
     // SAFETY: this thread waits until the other one has ended.
     unsafe impl<T> Send for Carry<T> {}
@@ -71,7 +76,7 @@ fn returns(rig: &Rig, call: impl FnOnce() -> CUresult, patience: Duration) -> bo
             self.0
         }
     }
-    let latch = rig.hold(LEGACY);
+    let latch = rig.hold(stream);
     let (context, raw) = (Sent::new(rig.context), **rig);
     let call = Carry(call);
     let (done, heard) = channel();
@@ -85,7 +90,7 @@ fn returns(rig: &Rig, call: impl FnOnce() -> CUresult, patience: Duration) -> bo
         latch.release();
         before
     });
-    rig.synchronize(LEGACY);
+    rig.synchronize(stream);
     match before {
         Ok(()) => true,
         Err(RecvTimeoutError::Timeout) => false,
@@ -103,13 +108,24 @@ const LONG: Duration = Duration::from_secs(20);
 /// The time for which a call that waits is watched.
 const WATCHED: Duration = Duration::from_millis(50);
 
-type Call<'a> = (&'a str, &'a dyn Fn() -> CUresult);
+pub type Call<'a> = (&'a str, &'a dyn Fn() -> CUresult);
 
 /// Reports whether calls wait for a stream that is held. The calls of the first list should return,
 /// and the calls of the second list should wait.
 fn compare(rig: &Rig, saw: &Saw, returning: &[Call<'_>], waiting: &[Call<'_>]) {
+    compare_in(rig, saw, LEGACY, returning, waiting);
+}
+
+/// The same for any stream.
+pub fn compare_in(
+    rig: &Rig,
+    saw: &Saw,
+    stream: CUstream,
+    returning: &[Call<'_>],
+    waiting: &[Call<'_>],
+) {
     let results = |calls: &[Call<'_>], patience| {
-        let kept = calls.iter().filter(|(_, call)| returns(rig, call, patience));
+        let kept = calls.iter().filter(|(_, call)| returns(rig, stream, call, patience));
         kept.map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
     };
     let (first, second) = (results(returning, LONG), results(waiting, WATCHED));
@@ -120,7 +136,6 @@ fn compare(rig: &Rig, saw: &Saw, returning: &[Call<'_>], waiting: &[Call<'_>]) {
 rules! {
     /// A memset or a copy without a stream returns before it is done if all its memory is device
     /// memory.
-    [needs(courtesy)]
     fn memory_of_the_device(rig, saw) =
         "these return: a memset, a copy, a copy of rows, a copy between contexts; of the others: \
          none"
@@ -148,7 +163,6 @@ rules! {
 
     /// A copy without a stream to or from host memory waits for the legacy stream, even if it is a
     /// copy of a few bytes of ordinary memory.
-    [needs(courtesy)]
     fn memory_of_the_host(rig, saw) = "these return: ; of the others: none" {
         let memory = Memory::new(rig);
         let ([to, from], pinned, ordinary) = (memory.device, memory.pinned, memory.ordinary());
@@ -189,7 +203,6 @@ rules! {
 
     /// With a stream, a copy from host memory to host memory waits until it is done, whichever of
     /// the two is pinned.
-    [needs(courtesy)]
     fn host_to_host_with_a_stream(rig, saw) = "these return: ; of the others: none" {
         let memory = Memory::new(rig);
         let (mapped, ordinary) = (memory.pinned_on_device(), memory.ordinary());

@@ -5,6 +5,8 @@
 mod desk;
 mod host;
 mod kinds;
+#[cfg(target_os = "linux")]
+mod mapped;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod preload;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -24,6 +26,8 @@ mod preload_memory;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod preload_unknown;
 mod reported;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod rows;
 mod streams;
 mod synchronous;
 mod warnings;

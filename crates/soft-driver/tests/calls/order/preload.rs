@@ -96,6 +96,9 @@ pub(super) fn launch_of(raw: &Raw, kernel: usize, stream: CUstream, address: u64
 /// Whether kernels have the first parameter alone.
 static SHORT: AtomicBool = AtomicBool::new(false);
 
+/// Whether kernels have other names.
+static RENAMED: AtomicBool = AtomicBool::new(false);
+
 /// The kernels of these tests take a word that is no address, an address, and a structure of two
 /// words.
 unsafe extern "C" fn parameter(_: usize, at: usize, offset: &mut usize, size: &mut usize) -> u32 {
@@ -112,7 +115,7 @@ unsafe extern "C" fn no_kernel(_: usize, _: usize, _: &mut usize, _: &mut usize)
 unsafe extern "C" fn kernel_name(name: &mut *const std::ffi::c_char, kernel: usize) -> u32 {
     let names = [c"fill", c"few", c"stale", c"many", c"_Z4fillPfi"];
     let Some(of) = names.get(kernel - 1) else { return INVALID_HANDLE };
-    *name = of.as_ptr();
+    *name = if RENAMED.load(Ordering::Relaxed) { c"other".as_ptr() } else { of.as_ptr() };
     OK
 }
 
@@ -133,6 +136,10 @@ unsafe extern "C" fn kernel(
     OK
 }
 
+unsafe extern "C" fn cooperative(_: usize) -> u32 {
+    OK
+}
+
 unsafe extern "C" fn load(_: *mut usize, _: *const c_void) -> u32 {
     OK
 }
@@ -144,6 +151,7 @@ unsafe extern "C" fn unload(_: usize) -> u32 {
 pub(super) fn with_kernels(soft: &SoftDriver, name: &CStr) -> *mut c_void {
     match name.to_bytes() {
         b"cuLaunchKernel" => kernel as *mut c_void,
+        b"cuLaunchCooperativeKernel" => cooperative as *mut c_void,
         b"cuModuleLoadData" => load as *mut c_void,
         b"cuModuleUnload" => unload as *mut c_void,
         b"cuFuncGetParamInfo" => parameter as *mut c_void,
@@ -204,6 +212,80 @@ fn a_kernel_ends_with_its_module() {
             std::ptr::null() => *const c_void));
         assert_eq!(code, OK);
         desk.end();
+    });
+}
+
+/// It may have the same parameters.
+#[test]
+fn a_kernel_with_the_handle_of_another_has_its_own_name() {
+    aside("a_kernel_with_the_handle_of_another_has_its_own_name", || {
+        let raw = Raw::behind(builder(0), WITH_KERNELS);
+        let desk = Desk::new(&raw, false);
+        launch_of(&raw, 1, desk.a, desk.buffer, 0);
+        for (renamed, name) in
+            [(false, "cuLaunchKernel of fill"), (true, "cuLaunchKernel of other")]
+        {
+            RENAMED.store(renamed, Ordering::Relaxed);
+            assert_eq!(call!(raw, cuModuleUnload(1 => usize)), OK);
+            launch_of(&raw, 1, desk.a, desk.buffer, 0);
+            desk.set(desk.b, desk.buffer, 64);
+            let found = found();
+            assert!(found[0].1.iter().any(|side| side.0 == name), "{name}: {found:?}");
+        }
+        desk.end();
+    });
+}
+
+/// Whichever of the two calls comes first, and by whichever word of its parameters the kernel has
+/// the address.
+#[test]
+fn a_kernel_and_a_copy_are_reported_once() {
+    aside("a_kernel_and_a_copy_are_reported_once", || {
+        let raw = Raw::behind(builder(0), WITH_KERNELS);
+        let desk = Desk::new(&raw, false);
+        let within = desk.other + 512;
+        // What is found of the word in the structure is held back until the tenth launch.
+        desk.set(desk.c, within, 64);
+        launch_of(&raw, 4, desk.a, 0, within);
+        raw.sync(desk.c);
+        raw.sync(desk.a);
+        launch_of(&raw, 4, desk.a, desk.buffer, within);
+        desk.set(desk.c, desk.buffer, 64);
+        (0..9).for_each(|_| launch_of(&raw, 4, desk.a, 0, within));
+        desk.end();
+        let found = found();
+        assert_eq!(found.len(), 1, "{found:?}");
+    });
+}
+
+/// Which class a report is in depends on what a call launches, by whatever function.
+#[test]
+fn cooperative_kernels_are_kernels() {
+    aside("cooperative_kernels_are_kernels", || {
+        for (classes, count) in [("class=+kernels", 1), ("class=+kernels,class=+reads", 2)] {
+            let raw = Raw::behind(builder(0), WITH_KERNELS);
+            let settings = preload::Settings::from_text(&format!("stacks=off,{classes}"));
+            preload::install(&|name| with_kernels(&raw.soft, name), &settings.unwrap());
+            let desk = Desk::new(&raw, false);
+            let (number, structure) = (7_u32, [0_u64, 1]);
+            let parameters: [*const c_void; 3] = [
+                (&raw const number).cast(),
+                (&raw const desk.buffer).cast(),
+                (&raw const structure).cast(),
+            ];
+            for stream in [desk.a, desk.b] {
+                let code = call!(raw, cuLaunchCooperativeKernel(
+                    1 => usize, 1 => u32, 1 => u32, 1 => u32, 1 => u32, 1 => u32, 1 => u32,
+                    0 => u32, stream => CUstream, parameters.as_ptr() => *const *const c_void));
+                assert_eq!(code, OK);
+            }
+            raw.sync(desk.b);
+            // A copy that only reads, and one of the two kernels.
+            desk.reads(desk.c);
+            desk.end();
+            let found = found();
+            assert_eq!(found.len(), count, "{classes}: {found:?}");
+        }
     });
 }
 

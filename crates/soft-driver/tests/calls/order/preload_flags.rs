@@ -52,10 +52,33 @@ macro_rules! slow {
                     $name::REAL.store(real, Ordering::Relaxed);
                     $name::call as *mut c_void
                 })*
+                b"cuGraphLaunch" => {
+                    LAUNCH.store(real, Ordering::Relaxed);
+                    launch as *mut c_void
+                }
+                b"cuMemMap" => mapped as *mut c_void,
                 _ => real,
             }
         }
     };
+}
+
+/// The driver's function, and the word that a launch writes.
+static LAUNCH: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+static WORD: AtomicU64 = AtomicU64::new(0);
+
+unsafe extern "C" fn launch(exec: CUgraphExec, stream: CUstream) -> u32 {
+    type Real = unsafe extern "C" fn(CUgraphExec, CUstream) -> u32;
+    let real = LAUNCH.load(Ordering::Relaxed);
+    // SAFETY: the driver's function has this type.
+    let code = unsafe { std::mem::transmute::<*mut c_void, Real>(real)(exec, stream) };
+    goes_on(WORD.load(Ordering::Relaxed));
+    code
+}
+
+/// The memory is there already.
+unsafe extern "C" fn mapped(_: u64) -> u32 {
+    OK
 }
 
 slow! {
@@ -74,7 +97,23 @@ fn managed(p: &Desk<'_>) -> u64 {
     word
 }
 
-const KINDS: [Kind; 5] = [
+/// A word of memory of the host that a map gives.
+fn of_map(p: &Desk<'_>) -> u64 {
+    let mut word = null_mut();
+    // SAFETY: a place for the address.
+    let code = unsafe { (p.raw.soft.driver().symbols().cuMemHostAlloc)(&mut word, 64, 0) };
+    assert_eq!(code.0, OK);
+    let word = word.expose_provenance() as u64;
+    let code = call!(p.raw, cuMemMap(word => u64, 64 => usize, 0 => usize, 0 => u64, 0 => u64));
+    assert_eq!(code, OK);
+    word
+}
+
+const KINDS: [Kind; 6] = [
+    ("a copy to memory of a map", |p| {
+        call!(p.raw, cuMemcpyDtoHAsync_v2(of_map(p) => u64, p.other => u64, 4 => usize,
+            p.a => CUstream))
+    }),
     ("a value", |p| {
         call!(p.raw, cuStreamWriteValue32_v2(p.a => CUstream, word_address(p) => u64, 1 => u32,
             0 => u32))
@@ -128,6 +167,38 @@ fn a_value_may_be_seen_before_its_call_returns() {
                 // What the stream does after the value is not ordered.
                 assert_eq!(found().len(), usize::from(!before), "{what}");
             }
+        }
+    });
+}
+
+/// The same of a graph's nodes, as far as the host reads what they write by one load.
+#[test]
+fn a_flag_of_a_graph_may_be_seen_before_its_launch_returns() {
+    aside("a_flag_of_a_graph_may_be_seen_before_its_launch_returns", || {
+        let front = Front {
+            install: |soft| preload::install(&|name| slowly(soft, name), &settings()),
+            resolve: |soft, name| preload::target(name, &|name| slowly(soft, name)),
+            ..FRONT
+        };
+        for (bytes, reports) in [(4, 0), (8, 0), (9, 1)] {
+            let raw = Raw::behind(builder(0), front);
+            let p = Desk::new(&raw, false);
+            let mut word = 0;
+            let code = call!(raw, cuMemAllocManaged(&mut word => *mut u64, 64 => usize, 1 => u32));
+            assert_eq!(code, OK);
+            STREAM.store(p.b.cast(), Ordering::Relaxed);
+            MEMORY.store(p.buffer, Ordering::Relaxed);
+            WORD.store(word, Ordering::Relaxed);
+            p.set(p.a, p.other, 64);
+            raw.sync(p.a);
+            let exec = p.captured(|| {
+                p.writes(p.c);
+                p.copy(p.c, word, p.other, bytes);
+            });
+            let code = call!(raw, cuGraphLaunch(exec => CUgraphExec, p.a => CUstream));
+            assert_eq!(code, OK);
+            p.end();
+            assert_eq!(found().len(), reports, "{bytes} bytes");
         }
     });
 }

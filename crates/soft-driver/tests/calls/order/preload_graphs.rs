@@ -149,7 +149,32 @@ fn launched(p: &Desk<'_>, build: impl FnOnce(&mut Built<'_>)) {
     built.destroy();
 }
 
-const PLANTED: [(&str, Program); 11] = [
+const PLANTED: [(&str, Program); 13] = [
+    ("a child graph without nodes", |p| {
+        let inner = Built::new(p);
+        launched(p, |graph| {
+            graph.set(&[], p.buffer);
+            let first = graph.nodes.clone();
+            graph.child(if p.mended { &first } else { &[] }, inner.graph);
+            let after = graph.nodes.split_off(1);
+            graph.set(&after, p.buffer + 16);
+        });
+        inner.destroy();
+    }),
+    ("a child graph of empty nodes within another one", |p| {
+        let (mut inner, mut outer) = (Built::new(p), Built::new(p));
+        inner.empty(&[]);
+        outer.child(&[], inner.graph);
+        launched(p, |graph| {
+            graph.set(&[], p.buffer);
+            let first = graph.nodes.clone();
+            graph.child(if p.mended { &first } else { &[] }, outer.graph);
+            let after = graph.nodes.split_off(1);
+            graph.set(&after, p.buffer + 16);
+        });
+        inner.destroy();
+        outer.destroy();
+    }),
     ("two nodes without an edge", |p| {
         launched(p, |graph| {
             graph.set(&[], p.buffer);

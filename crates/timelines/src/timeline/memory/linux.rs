@@ -401,7 +401,7 @@ impl Life {
 impl Drop for Life {
     fn drop(&mut self) {
         if is_forked_child() {
-            // Closed there already.
+            // The fork handler has closed it in this process.
             return;
         }
         let file = self.0.file.swap(-1, Ordering::AcqRel);

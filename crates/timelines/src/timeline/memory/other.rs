@@ -3,7 +3,7 @@
 use super::Line;
 use crate::error::{Result, SharedTimelineError as Refusal};
 
-/// Never created.
+/// A file of timelines, which this platform never creates.
 pub(crate) struct File {
     pub(crate) writable: bool,
     never: Life,

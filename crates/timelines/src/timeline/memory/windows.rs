@@ -129,7 +129,7 @@ fn start_of(process: BorrowedHandle<'_>) -> io::Result<u64> {
     if done { Ok(time) } else { Err(io::Error::last_os_error()) }
 }
 
-/// That of this process, or 0 if the system does not return it.
+/// The start time of this process, or 0 if the system does not return it.
 fn own_start() -> u64 {
     // SAFETY: it has no preconditions, and its handle, a constant, is never closed.
     let process = unsafe { BorrowedHandle::borrow_raw(GetCurrentProcess()) };

@@ -1,0 +1,41 @@
+use cuda_order_check::{Access, Finding};
+
+use crate::call::{Address, Call, Handle};
+use crate::model::launch::Node;
+use crate::watch::walk::{begin, with};
+
+/// The findings since the last call.
+pub fn take_findings() -> Vec<Finding> {
+    with(|watch| watch.feed.observer_mut().take()).unwrap_or_default()
+}
+
+/// Reports an access that no driver sees: of work in a stream, or of the host.
+pub fn declare(
+    name: &'static str,
+    stream: Option<Handle>,
+    address: Address,
+    bytes: u64,
+    write: bool,
+) {
+    let access = if write { Access::write } else { Access::read }(address, bytes);
+    let call = Call { name, per_thread: false };
+    begin(&call, |watch| match stream {
+        Some(stream) => {
+            let stream = watch.stream(&call, stream);
+            watch.feed.work(stream, &[access]);
+            if write {
+                watch.graphs.add(&watch.feed, stream, Node::Work);
+            }
+        }
+        None => watch.feed.host(&[access]),
+    });
+}
+
+/// Reports name the stream so.
+pub fn name_stream(stream: Handle, name: &str) {
+    let call = Call { name: "cuda_order_check_name_stream", per_thread: false };
+    begin(&call, |watch| {
+        let stream = watch.stream(&call, stream);
+        watch.feed.stream_name(stream, name);
+    });
+}

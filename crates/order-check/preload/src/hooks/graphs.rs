@@ -1,0 +1,319 @@
+//! Executable graphs.
+
+use std::sync::Arc;
+
+use cuda_order_check::feed::{GraphNode, Memory};
+use cuda_order_check::{Access, GraphId, StreamId};
+
+use crate::call::{Call, Code, Handle, OK, read};
+use crate::hooks::host_functions::OfNode;
+use crate::hooks::nodes::{kernel_work, nodes_of};
+use crate::model::copies::Copy3D;
+use crate::model::graphs::Built;
+use crate::model::host_functions::{self, Host};
+use crate::model::launch::Node;
+use crate::model::nodes::{Flat, KernelParams, SetParams, Work};
+use crate::model::under_way::Visible;
+use crate::model::values::{Flag, load};
+use crate::watch::Watch;
+use crate::watch::pinned::watch_launch;
+use crate::watch::walk::{after, begin, with};
+
+/// An executable graph has the nodes of a graph.
+pub(crate) fn instantiated(watch: &mut Watch, graph: Handle, exec: Handle) {
+    let captured = watch.graphs.of_graph.get(&graph).cloned();
+    watch.graphs.leave(exec);
+    if let Some(nodes) = captured.filter(|_| !watch.graphs.was_changed(graph)) {
+        watch.feed.graph_copy(GraphId(graph as u64), GraphId(exec as u64));
+        watch.graphs.of_exec.insert(exec, nodes);
+        return;
+    }
+    match nodes_of(watch, graph) {
+        Some(nodes) => _ = watch.graphs.built.insert(exec, Built::new(nodes)),
+        None => watch.graphs.unknown(exec),
+    }
+}
+
+/// The nodes that an executable graph has at its launch. Programs set its nodes one by one, so
+/// the checker has all of them only now.
+pub(crate) fn nodes_of_launch(watch: &mut Watch, exec: Handle) -> Option<Vec<Node>> {
+    let built = watch.graphs.built.get_mut(&exec);
+    if let Some(Built { nodes, changed, .. }) = built.filter(|of| of.changed) {
+        *changed = false;
+        watch.graphs.defined += 1;
+        let node = |of: &Flat| GraphNode { work: of.work.parts(), after: of.after.clone() };
+        watch.feed.graph(GraphId(exec as u64), nodes.iter().map(node).collect());
+        watch.graphs.of_exec.insert(exec, nodes.iter().flat_map(|of| of.work.nodes()).collect());
+    }
+    watch.graphs.of_exec.get(&exec).cloned()
+}
+
+/// Before the real call of a launch. The number of the call, and the places of its host
+/// functions.
+pub(crate) fn launch_begins(
+    watch: &mut Watch,
+    stream: StreamId,
+    graph: GraphId,
+    nodes: Vec<Node>,
+) -> (u64, Vec<(Arc<Host>, u64)>) {
+    for node in &nodes {
+        match node {
+            Node::WriteValue(cell, _) | Node::WaitValue(cell) => {
+                watch.feed.find_stored(*cell, || load(*cell));
+            }
+            Node::Write(access) => {
+                let range = &access.range;
+                watch.find_stored(range.start, range.end - range.start);
+            }
+            Node::Host(_) | Node::Work => {}
+        }
+    }
+    let with_place = |node| {
+        let place = match &node {
+            Node::Host(host) => {
+                let place = watch.values.new_place();
+                host.submitted(place);
+                Some(place)
+            }
+            Node::Write(Access { range, .. }) => {
+                let flag = watch.before_write(range.start, range.end - range.start);
+                watch.place_of(stream, flag)
+            }
+            Node::WriteValue(cell, value) => {
+                let flag = watch.flag(stream, *cell, *value);
+                watch.place_of_value(flag.map(Flag::of_graph))
+            }
+            Node::WaitValue(_) | Node::Work => None,
+        };
+        (node, place)
+    };
+    let mut nodes: Vec<_> = nodes.into_iter().map(with_place).collect();
+    let mut hosts = Vec::new();
+    for (node, place) in &mut nodes {
+        match (node, place) {
+            (Node::Host(host), Some(place)) => hosts.push((host.clone(), *place)),
+            (_, place) => watch.values.keep_pending(place),
+        }
+    }
+    let places = nodes.iter().filter_map(|(_, place)| *place).collect();
+    let is_seen = |(node, place): &(Node, Option<u64>)| place.is_none() && is_visible(watch, node);
+    let at_once = nodes.iter().any(is_seen);
+    let visible = Visible { stream, places, at_once };
+    let number =
+        watch.under_way(visible, move |watch| launch_accepted(watch, stream, graph, nodes));
+    (number, hosts)
+}
+
+/// Whether a node writes a word that others than streams can see.
+pub(crate) fn is_visible(watch: &Watch, node: &Node) -> bool {
+    let address = match node {
+        Node::WriteValue(cell, _) => cell.address,
+        Node::Write(access) if access.range.end - access.range.start <= 8 => access.range.start,
+        _ => return false,
+    };
+    !matches!(watch.feed.memory(address), None | Some(Memory::Device))
+}
+
+/// The driver has accepted a launch of these nodes, with the places of host functions and of
+/// what the host may see.
+pub(crate) fn launch_accepted(
+    watch: &mut Watch,
+    stream: StreamId,
+    graph: GraphId,
+    nodes: Vec<(Node, Option<u64>)>,
+) {
+    watch.feed.launch(stream, graph);
+    for (node, place) in nodes {
+        match node {
+            Node::Host(_) => {
+                place.into_iter().for_each(|place| watch.feed.function(stream, place));
+            }
+            Node::Write(access) => {
+                let range = &access.range;
+                watch.feed.forget_words(range.start, range.end - range.start);
+                watch.feed.write(stream, place, &[access]);
+            }
+            Node::WriteValue(cell, value) => {
+                watch.feed.write_value(stream, place, cell, value);
+            }
+            Node::WaitValue(_) => {}
+            Node::Work => watch.feed.write(stream, None, &[]),
+        }
+    }
+    watch.feed.launched();
+    watch_launch(watch, stream, graph);
+}
+
+/// `settings` begin with the flags.
+pub(crate) fn instantiate_with(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    exec: *mut Handle,
+    graph: Handle,
+    settings: *const u64,
+) -> Code {
+    // SAFETY: NULL or the program's settings.
+    instantiate(call, real, exec, graph, unsafe { read(settings) })
+}
+
+pub(crate) fn instantiate(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    exec: *mut Handle,
+    graph: Handle,
+    flags: u64,
+) -> Code {
+    /// `CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH`.
+    const DEVICE_LAUNCH: u64 = 4;
+    after(call, real, |watch| {
+        watch.seen.launchable += u64::from(flags & DEVICE_LAUNCH != 0);
+        // SAFETY: the place for the handle, which a success has written.
+        let exec = unsafe { read(exec) };
+        instantiated(watch, graph, exec);
+        let objects = watch.host_functions.objects.get(&graph).cloned().unwrap_or_default();
+        watch.host_functions.objects.insert(exec, objects);
+    })
+}
+
+pub(crate) fn duplicate(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    clone: *mut Handle,
+    graph: Handle,
+) -> Code {
+    after(call, real, |watch| {
+        // SAFETY: as above.
+        let clone = unsafe { read(clone) };
+        let nodes = watch.graphs.of_graph.get(&graph).cloned();
+        match nodes.filter(|_| !watch.graphs.was_changed(graph)) {
+            Some(nodes) => {
+                watch.feed.graph_copy(GraphId(graph as u64), GraphId(clone as u64));
+                watch.graphs.of_graph.insert(clone, nodes);
+            }
+            // Its instantiation asks the driver.
+            None => watch.graphs.unknown(clone),
+        }
+        let objects = watch.host_functions.objects.get(&graph).cloned().unwrap_or_default();
+        watch.host_functions.objects.insert(clone, objects);
+    })
+}
+
+pub(crate) fn set_kernel<T: Copy + Default + Into<KernelParams>>(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    exec: Handle,
+    node: Handle,
+    of: *const T,
+) -> Code {
+    after(call, real, |watch| {
+        // SAFETY: NULL or the program's description.
+        let work = kernel_work(watch, &unsafe { read(of) }.into());
+        watch.graphs.set_node(exec, node, work);
+    })
+}
+
+pub(crate) fn set_copy(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    exec: Handle,
+    node: Handle,
+    of: *const Copy3D,
+) -> Code {
+    after(call, real, |watch| {
+        // SAFETY: as above.
+        let of = unsafe { read(of) };
+        watch.graphs.set_node(exec, node, Work::of_copy(&of));
+    })
+}
+
+pub(crate) fn set_memset(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    exec: Handle,
+    node: Handle,
+    of: *const SetParams,
+) -> Code {
+    after(call, real, |watch| {
+        // SAFETY: as above.
+        let of = unsafe { read(of) };
+        watch.graphs.set_node(exec, node, Work::of_set(&of));
+    })
+}
+
+pub(crate) fn destroy_node(call: &Call, real: impl FnOnce() -> Code, node: Handle) -> Code {
+    let kept = begin(call, OfNode::new).and_then(|asks| {
+        let graph = asks.graph(node);
+        with(|watch| match graph {
+            Some(graph) => watch.graphs.unknown(graph),
+            // No graph has the node any longer. So any that was captured may have had it.
+            None => watch.graphs.of_graph.clear(),
+        });
+        asks.kept(graph?, node)
+    });
+    let code = real();
+    if let (OK, Some(kept)) = (code, kept) {
+        kept.take();
+    }
+    code
+}
+
+pub(crate) fn destroy(call: &Call, real: impl FnOnce() -> Code, graph: Handle) -> Code {
+    begin(call, |watch| {
+        let objects = watch.host_functions.objects.remove(&graph).unwrap_or_default();
+        watch.feed.graph_destroy(GraphId(graph as u64), objects);
+        watch.graphs.leave(graph);
+        watch.graphs.unknown(graph);
+    });
+    real()
+}
+
+pub(crate) fn launch(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    exec: Handle,
+    stream: Handle,
+) -> Code {
+    let begun = begin(call, |watch| {
+        watch.seen.graphs += 1;
+        let stream = watch.stream(call, stream);
+        if watch.feed.capture_of(stream).is_some() {
+            // The driver refuses it, and the capture with it.
+            return None;
+        }
+        let Some(nodes) = nodes_of_launch(watch, exec) else {
+            watch.seen.unknown += 1;
+            watch.order_everything();
+            return None;
+        };
+        Some(launch_begins(watch, stream, GraphId(exec as u64), nodes))
+    });
+    if begun.is_none() {
+        host_functions::unseen();
+    }
+    let code = real();
+    if let Some((number, hosts)) = begun.flatten() {
+        if code != OK {
+            hosts.iter().for_each(|(host, place)| host.withdrawn(*place));
+        }
+        with(|watch| watch.returned(number, code));
+    }
+    code
+}
+
+pub(crate) fn update(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    exec: Handle,
+    graph: Handle,
+) -> Code {
+    after(call, real, |watch| {
+        instantiated(watch, graph, exec);
+        let former = watch.host_functions.objects.get(&exec).cloned().unwrap_or_default();
+        watch.feed.objects_left(GraphId(exec as u64), former);
+        let objects = watch.host_functions.objects.get(&graph).cloned().unwrap_or_default();
+        watch.host_functions.objects.entry(exec).or_default().extend(objects);
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+//! The nodes of a graph, as the driver has them: for graphs that were built, or changed after their
+//! capture.
+
+use core::cmp::Reverse;
+use core::ffi::c_uint;
+use std::collections::{BinaryHeap, HashMap};
+
+use crate::call::Handle;
+use crate::hooks::host_functions::host_function;
+use crate::model::nodes::{Flat, KernelParams, NodeKind, ValueParams, Work, ask, list};
+use crate::model::values::operations;
+use crate::watch::Watch;
+
+/// The nodes of a graph, each after all that it waits for, and with the nodes of child graphs
+/// in their place; `None` if some are of a kind that is not modelled.
+pub(crate) fn nodes_of(watch: &mut Watch, graph: Handle) -> Option<Vec<Flat>> {
+    let mut all = Vec::new();
+    flatten(watch, graph, &[], &mut all)?;
+    Some(all)
+}
+
+/// The edges of a graph, by the places of its nodes.
+struct Edges {
+    /// Those that each node waits for.
+    before: Vec<Vec<usize>>,
+    /// Those that wait for each node.
+    after: Vec<Vec<usize>>,
+}
+
+impl Edges {
+    /// `None` if the driver does not say, or says what cannot be.
+    fn of(watch: &Watch, nodes: &[Handle]) -> Option<Self> {
+        let places: HashMap<Handle, usize> =
+            nodes.iter().enumerate().map(|(at, node)| (*node, at)).collect();
+        let mut edges =
+            Self { before: Vec::with_capacity(nodes.len()), after: vec![Vec::new(); nodes.len()] };
+        for (at, node) in nodes.iter().enumerate() {
+            let all = list(watch.graphs.questions.before, *node)?;
+            let all: Vec<usize> =
+                all.iter().map(|of| places.get(of).copied()).collect::<Option<_>>()?;
+            for earlier in &all {
+                edges.after.get_mut(*earlier)?.push(at);
+            }
+            edges.before.push(all);
+        }
+        Some(edges)
+    }
+}
+
+/// Adds the nodes of a graph after others. What comes after all of them.
+///
+/// It is Kahn's algorithm: a node comes once all that it waits for have come. Of those that may
+/// come it is the one that was added to the graph first.
+fn flatten(
+    watch: &mut Watch,
+    graph: Handle,
+    before: &[usize],
+    all: &mut Vec<Flat>,
+) -> Option<Vec<usize>> {
+    let nodes = list(watch.graphs.questions.nodes, graph)?;
+    let edges = Edges::of(watch, &nodes)?;
+    let mut left: Vec<usize> = edges.before.iter().map(Vec::len).collect();
+    let ready = left.iter().enumerate().filter(|(_, left)| **left == 0);
+    let mut ready: BinaryHeap<Reverse<usize>> = ready.map(|(at, _)| Reverse(at)).collect();
+    // The last nodes of each.
+    let mut ends: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
+    let mut count = 0;
+    while let Some(Reverse(at)) = ready.pop() {
+        count += 1;
+        let mut after: Vec<usize> = match edges.before[at].as_slice() {
+            [] => before.to_vec(),
+            earlier => earlier.iter().flat_map(|of| &ends[*of]).copied().collect(),
+        };
+        after.sort_unstable();
+        after.dedup();
+        ends[at] = add(watch, nodes[at], after, all)?;
+        for later in &edges.after[at] {
+            left[*later] -= 1;
+            if left[*later] == 0 {
+                ready.push(Reverse(*later));
+            }
+        }
+    }
+    // Otherwise they wait for each other.
+    (count == nodes.len()).then(|| {
+        let last = edges.after.iter().zip(ends).filter(|(after, _)| after.is_empty());
+        last.flat_map(|(_, ends)| ends).collect()
+    })
+}
+
+/// Adds a node, or the nodes of its child graph. The last ones of them.
+fn add(
+    watch: &mut Watch,
+    handle: Handle,
+    after: Vec<usize>,
+    all: &mut Vec<Flat>,
+) -> Option<Vec<usize>> {
+    let of = watch.graphs.questions;
+    let work = match NodeKind::of(ask::<c_uint>(of.kind, handle)?)? {
+        NodeKind::Kernel if of.is_changeable(handle) => {
+            watch.seen.changeable += 1;
+            Work::Accesses(Vec::new())
+        }
+        NodeKind::Kernel => kernel_work(watch, &ask(of.kernel, handle)?),
+        NodeKind::Copy => Work::of_copy(&ask(of.copy, handle)?),
+        NodeKind::Set => Work::of_set(&ask(of.set, handle)?),
+        NodeKind::Host => Work::Host(host_function(&of, handle)?),
+        NodeKind::Child => {
+            let first = all.len();
+            let ends = flatten(watch, ask(of.child, handle)?, &after, all)?;
+            if all.len() > first {
+                return Some(ends);
+            }
+            Work::Accesses(Vec::new())
+        }
+        NodeKind::Empty => Work::Accesses(Vec::new()),
+        NodeKind::Wait => Work::Wait(ask(of.wait, handle)?),
+        NodeKind::Record => Work::Record(ask(of.record, handle)?),
+        NodeKind::Values => {
+            let of: ValueParams = ask(of.values, handle)?;
+            let first = core::ptr::with_exposed_provenance(of.operations);
+            Work::Values(operations(first, of.count)?)
+        }
+    };
+    all.push(Flat { handle, work, after });
+    Some(vec![all.len() - 1])
+}
+
+/// What a kernel's parameters point to.
+pub(crate) fn kernel_work(watch: &mut Watch, of: &KernelParams) -> Work {
+    let function = if of.function == 0 { of.kernel } else { of.function };
+    let [parameters, extra] = [of.parameters, of.extra].map(core::ptr::with_exposed_provenance);
+    let (mut all, open) =
+        watch.kernels.pointed_to(&mut watch.feed, &watch.questions, function, parameters, extra);
+    all.extend(open.into_iter().filter(|of| of.likely).map(|of| of.access));
+    Work::Accesses(all)
+}

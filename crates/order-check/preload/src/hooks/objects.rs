@@ -1,0 +1,80 @@
+//! Events and streams that a call uses after their end, or destroys while another waits for them.
+
+use cuda_order_check::{By, Problem, ThreadId};
+
+use crate::call::{Call, Code, Handle, OK, thread};
+use crate::model::objects::may_be_destroyed;
+use crate::watch::Watch;
+use crate::watch::walk::{around, begin, enter, with};
+
+/// A call that destroys an object.
+pub(crate) fn destroys(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    handle: Handle,
+    f: impl FnOnce(&mut Watch),
+) -> Code {
+    let number = begin(call, |watch| {
+        let made = watch.feed.caller();
+        let number = made.number;
+        for waiting in watch.in_use.ends(handle, made) {
+            watch.feed.object_misused(Problem::DestroyedWhileUsed, waiting);
+        }
+        f(watch);
+        number
+    });
+    let code = real();
+    if let (Some(number), true) = (number, code != OK) {
+        with(|watch| watch.in_use.lives(handle, number));
+    }
+    code
+}
+
+/// A call that waits for an object, with what is marked before and what a success means.
+pub(crate) fn waits<B>(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    handle: Handle,
+    before: impl FnOnce(&mut Watch) -> B,
+    f: impl FnOnce(&mut Watch, B),
+) -> Code {
+    let before = |watch: &mut Watch| {
+        let call = watch.feed.caller();
+        watch.in_use.waiting.push((handle, call));
+        before(watch)
+    };
+    let real = || {
+        let code = real();
+        let by = By::Thread(ThreadId(thread()));
+        enter(|watch| watch.in_use.waiting.retain(|(of, call)| (*of, call.by) != (handle, by)));
+        code
+    };
+    around(call, before, real, f)
+}
+
+/// A call with this object is about to be made.
+pub(crate) fn uses(name: &'static str, handle: Handle) {
+    if !may_be_destroyed(handle) {
+        return;
+    }
+    with(|watch| {
+        let Some(destroyed) = watch.in_use.destroyed.get(&handle).cloned() else { return };
+        watch.feed.observer_mut().want_stack(name);
+        watch.begin(&Call { name, per_thread: false });
+        watch.feed.object_misused(Problem::UseAfterDestroy, destroyed);
+    });
+}
+
+/// A call that would have ordered something has failed: for its thread, or in a stream.
+pub(crate) fn failed(name: &'static str, stream: Option<Handle>, code: Code) {
+    let call = Call { name, per_thread: name.ends_with("_ptsz") };
+    begin(&call, |watch| {
+        // The driver may have refused the stream: it is not asked about it.
+        let known = stream.map(|stream| watch.known_stream(&call, stream));
+        match known {
+            None => watch.feed.call_failed(None, code),
+            Some(Some(stream)) => watch.feed.call_failed(Some(stream), code),
+            Some(None) => {}
+        }
+    });
+}

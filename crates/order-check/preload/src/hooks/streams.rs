@@ -1,0 +1,262 @@
+//! Streams, captures and contexts, and the calls that wait for them.
+
+use core::ffi::c_uint;
+
+use cuda_order_check::feed::Awaited;
+use cuda_order_check::{ContextId, EventId, GraphId, StreamId};
+
+use crate::call::{Call, Code, EXTERNAL, Handle, NOT_READY, OK, read};
+use crate::hooks::objects;
+use crate::watch::Watch;
+use crate::watch::memory::context_ends;
+use crate::watch::walk::{after, around, begin, enter};
+
+pub(crate) fn create(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    stream: *mut Handle,
+    flags: c_uint,
+) -> Code {
+    after(call, real, |watch| {
+        // SAFETY: the place for the handle, which a success has written.
+        let stream = unsafe { read(stream) };
+        let of = watch.contexts.current();
+        watch.created(stream, of, flags);
+    })
+}
+
+pub(crate) fn destroy(call: &Call, real: impl FnOnce() -> Code, stream: Handle) -> Code {
+    if stream <= 2 {
+        return real();
+    }
+    objects::destroys(call, real, stream, |watch| {
+        watch.streams.created.remove(&stream);
+        watch.feed.stream_destroy(StreamId(stream as u64));
+    })
+}
+
+pub(crate) fn wait_event(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    stream: Handle,
+    event: Handle,
+    flags: c_uint,
+) -> Code {
+    after(call, real, |watch| {
+        let stream = watch.stream(call, stream);
+        match flags & EXTERNAL {
+            0 => watch.feed.wait(stream, EventId(event as u64)),
+            _ => watch.feed.wait_external(stream, EventId(event as u64)),
+        }
+    })
+}
+
+pub(crate) fn query(call: &Call, real: impl FnOnce() -> Code, stream: Handle) -> Code {
+    let code = real();
+    if code == OK || code == NOT_READY {
+        begin(call, |watch| {
+            let stream = watch.stream(call, stream);
+            watch.feed.stream_query(stream, code == OK);
+        });
+    }
+    code
+}
+
+pub(crate) fn await_stream(watch: &mut Watch, call: &Call, stream: Handle) -> Awaited {
+    let stream = watch.stream(call, stream);
+    watch.feed.await_stream(stream)
+}
+
+pub(crate) fn synchronize(call: &Call, real: impl FnOnce() -> Code, stream: Handle) -> Code {
+    let before = |watch: &mut Watch| await_stream(watch, call, stream);
+    objects::waits(call, real, stream, before, |watch, awaited| watch.feed.reached(&awaited))
+}
+
+/// Work in a stream that changes no memory, as a prefetch.
+pub(crate) fn plain(call: &Call, real: impl FnOnce() -> Code, stream: Handle) -> Code {
+    after(call, real, |watch| {
+        let stream = watch.stream(call, stream);
+        watch.feed.work(stream, &[]);
+    })
+}
+
+/// A capture into a graph that has nodes already.
+pub(crate) fn capture_into(call: &Call, real: impl FnOnce() -> Code, stream: Handle) -> Code {
+    after(call, real, |watch| {
+        let stream = watch.stream(call, stream);
+        watch.feed.capture_begin(stream);
+        watch.graphs.partial.extend(watch.feed.capture_of(stream));
+    })
+}
+
+/// What comes next is after other nodes: the driver is asked for the graph.
+pub(crate) fn capture_moved(call: &Call, real: impl FnOnce() -> Code, stream: Handle) -> Code {
+    after(call, real, |watch| {
+        let stream = watch.stream(call, stream);
+        watch.graphs.partial.extend(watch.feed.capture_of(stream));
+    })
+}
+
+/// There are green contexts from now on: a wait for a context may be one for theirs.
+pub(crate) fn green(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    green: *mut Handle,
+    device: i32,
+) -> Code {
+    after(call, real, |watch| {
+        // SAFETY: the place for the handle, which a success has written.
+        let green = unsafe { read(green) };
+        watch.contexts.greens.insert(green, (device, vec![]));
+    })
+}
+
+pub(crate) fn of_green(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    context: *mut Handle,
+    green: Handle,
+) -> Code {
+    after(call, real, |watch| {
+        // SAFETY: as above.
+        let context = unsafe { read(context) };
+        if let Some((_, contexts)) = watch.contexts.greens.get_mut(&green)
+            && !contexts.contains(&context)
+        {
+            contexts.push(context);
+        }
+    })
+}
+
+pub(crate) fn create_green(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    stream: *mut Handle,
+    green: Handle,
+    flags: c_uint,
+) -> Code {
+    after(call, real, |watch| {
+        // SAFETY: as above.
+        let stream = unsafe { read(stream) };
+        let device = watch.contexts.greens.get(&green).map(|(device, _)| *device);
+        let of = device.map_or_else(|| watch.contexts.current(), |device| (green, device));
+        watch.contexts.devices.insert(of.0, of.1);
+        watch.created(stream, of, flags);
+    })
+}
+
+pub(crate) fn capture_begin(call: &Call, real: impl FnOnce() -> Code, stream: Handle) -> Code {
+    after(call, real, |watch| {
+        let stream = watch.stream(call, stream);
+        watch.feed.capture_begin(stream);
+    })
+}
+
+pub(crate) fn capture_end(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    stream: Handle,
+    graph: *mut Handle,
+) -> Code {
+    let code = real();
+    begin(call, |watch| {
+        let stream = watch.stream(call, stream);
+        // SAFETY: the place for the handle, which a success has written.
+        let graph = (code == OK).then(|| unsafe { read(graph) }).filter(|graph| *graph != 0);
+        let capture = watch.feed.capture_of(stream);
+        let nodes = capture.and_then(|of| watch.graphs.in_capture.remove(&of));
+        let whole = capture.is_some_and(|of| !watch.graphs.partial.remove(&of));
+        watch.feed.capture_end(stream, graph.map(|graph| GraphId(graph as u64)));
+        // The driver is asked for the nodes of one that has others as well, and of one whose begin
+        // was not seen.
+        let graph = graph.filter(|_| whole);
+        watch.graphs.of_graph.extend(graph.map(|graph| (graph, nodes.unwrap_or_default())));
+    });
+    code
+}
+
+pub(crate) fn context_synchronize(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    context: Handle,
+) -> Code {
+    let before = |watch: &mut Watch| {
+        let contexts = watch.contexts.waited_for(context);
+        watch.feed.await_contexts(&contexts)
+    };
+    around(call, before, real, |watch, awaited| watch.feed.reached(&awaited))
+}
+
+/// The load of a module waits for all work before, as an H200 has shown, and libraries seem to rely
+/// on it.
+pub(crate) fn load_code(call: &Call, real: impl FnOnce() -> Code) -> Code {
+    let before = |watch: &mut Watch| watch.feed.await_contexts(&watch.contexts.on_device(None));
+    around(call, before, real, |watch, awaited| watch.feed.reached(&awaited))
+}
+
+/// The first time it loads the kernel, and waits as the load of a module does. The load of a
+/// library does neither.
+pub(crate) fn load_kernel(call: &Call, real: impl FnOnce() -> Code, kernel: Handle) -> Code {
+    // The runtime asks anew at each launch.
+    let known = enter(|watch| {
+        let known = watch.only_submits()
+            && watch.kernels.loaded.contains(&(watch.contexts.handle(), kernel));
+        if known {
+            watch.numbered(call.name);
+        }
+        known
+    });
+    if known == Some(true) {
+        return real();
+    }
+    let before = |watch: &mut Watch| {
+        let key = (watch.contexts.current().0, kernel);
+        watch
+            .kernels
+            .loaded
+            .insert(key)
+            .then(|| watch.feed.await_contexts(&watch.contexts.on_device(None)))
+    };
+    around(call, before, real, |watch, awaited| {
+        if let Some(awaited) = awaited {
+            watch.feed.reached(&awaited);
+        }
+    })
+}
+
+pub(crate) fn context_destroy(call: &Call, real: impl FnOnce() -> Code, context: Handle) -> Code {
+    begin(call, |watch| {
+        context_ends(watch, context);
+        watch.feed.context_destroy(ContextId(context as u64));
+        watch.contexts.devices.remove(&context);
+        watch.streams.defaults.retain(|(of, _), _| *of != context);
+    });
+    real()
+}
+
+/// The collector of a context's record.
+pub(crate) const COLLECTOR: StreamId = StreamId((1 << 61) - 1);
+
+pub(crate) fn context_record(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    context: Handle,
+    event: Handle,
+) -> Code {
+    after(call, real, |watch| {
+        let contexts = watch.contexts.waited_for(context);
+        watch.feed.context_record(&contexts, EventId(event as u64), COLLECTOR);
+    })
+}
+
+pub(crate) fn context_wait(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    context: Handle,
+    event: Handle,
+) -> Code {
+    after(call, real, |watch| {
+        let contexts = watch.contexts.waited_for(context);
+        watch.feed.context_wait(&contexts, EventId(event as u64));
+    })
+}

@@ -1,0 +1,302 @@
+use core::ffi::{CStr, c_void};
+use std::sync::mpsc;
+
+use cuda_order_check::ThreadId;
+use cuda_order_check::feed::Memory;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::call::{Address, Call, Code, Handle, OK, thread};
+use crate::hooks::host_functions::post;
+use crate::hooks::{copies, memory, streams};
+use crate::model::copies::Block;
+use crate::model::host_functions::{Posted, have_posted};
+use crate::settings::Settings;
+use crate::watch::WATCH;
+use crate::watch::start::start;
+use crate::watch::threads::{ENDED, HAVE_ENDED};
+use crate::watch::walk::{begin, enter};
+
+/// The tests that begin to watch take turns.
+pub(super) static TURN: Mutex<()> = Mutex::new(());
+
+/// A signal handler may make the call, on the thread that is about to note its end.
+#[test]
+fn a_call_does_not_wait_for_a_thread_that_ends() {
+    let _turn = TURN.lock();
+    start(&|_| core::ptr::null_mut(), &Settings::default());
+    let call = || _ = begin(&Call { name: "cuInit", per_thread: false }, |_| ());
+    let ends = ENDED.lock().expect("nobody panics with it");
+    HAVE_ENDED.store(true, Ordering::Release);
+    let (sender, receiver) = mpsc::channel();
+    let other = std::thread::spawn(move || {
+        call();
+        let _ = sender.send(());
+    });
+    let came = receiver.recv_timeout(Duration::from_secs(5)).is_ok();
+    assert!(came && HAVE_ENDED.load(Ordering::Acquire), "the call waits: {came}");
+    drop(ends);
+    other.join().expect("it has ended, and noted that");
+    call();
+    assert!(!HAVE_ENDED.load(Ordering::Acquire), "the end is noted by the next call");
+}
+
+/// The driver may call it with a lock, for which another thread waits with the watch's.
+#[test]
+fn a_host_function_does_not_wait_for_a_call_that_asks_the_driver() {
+    let _turn = TURN.lock();
+    start(&|_| core::ptr::null_mut(), &Settings::default());
+    let call = Call { name: "cuLaunchHostFunc", per_thread: false };
+    let submitted = begin(&call, |watch| {
+        let stream = watch.stream(&call, 0x100);
+        watch.feed.function(stream, 7);
+        watch.feed.await_stream(stream)
+    });
+    let work = submitted.expect("it is seen");
+    let asks = WATCH.lock().expect("nobody panics with it");
+    let (sender, receiver) = mpsc::channel();
+    let function = std::thread::spawn(move || {
+        post(Posted::Begins(7));
+        post(Posted::Ends(7));
+        let _ = sender.send(());
+    });
+    let came = receiver.recv_timeout(Duration::from_secs(5)).is_ok();
+    assert!(came && have_posted(), "the function waits: {came}");
+    drop(asks);
+    function.join().expect("it has ended");
+    let after = enter(|watch| {
+        let before = watch.feed.host_is_after(&work);
+        watch.catch_up();
+        (before, watch.feed.host_is_after(&work), watch.feed.caller().by)
+    });
+    let (before, after, by) = after.expect("it is seen");
+    assert!(!before && after && !have_posted(), "it counts with the next call");
+    let own = cuda_order_check::By::Thread(ThreadId(thread()));
+    assert!(by != own, "the function has run on a thread of its own");
+}
+
+unsafe extern "C" fn context(context: *mut Handle) -> Code {
+    // SAFETY: a place for the answer.
+    unsafe { *context = 77 };
+    OK
+}
+
+unsafe extern "C" fn device(device: *mut i32) -> Code {
+    // SAFETY: as above.
+    unsafe { *device = 0 };
+    OK
+}
+
+/// Begins to watch, with a current context.
+fn with_context() {
+    let resolve = |name: &CStr| match name.to_bytes() {
+        b"cuCtxGetCurrent" => context as *mut c_void,
+        b"cuCtxGetDevice" => device as *mut c_void,
+        _ => core::ptr::null_mut(),
+    };
+    start(&resolve, &Settings::default());
+}
+
+const CALL: Call = Call { name: "cuMemsetD8Async_ptsz", per_thread: true };
+
+/// The streams are few, however many threads there were.
+#[test]
+fn default_streams_end_with_their_threads() {
+    let _turn = TURN.lock();
+    with_context();
+    for _ in 0..3 {
+        let used = || begin(&CALL, |watch| _ = watch.stream(&CALL, 0));
+        std::thread::spawn(used).join().expect("it ends");
+    }
+    let left = begin(&CALL, |watch| watch.streams.defaults.len());
+    assert_eq!(left, Some(0));
+}
+
+/// A context may have the handle of one that is gone, and has streams of its own.
+#[test]
+fn default_streams_end_with_their_context() {
+    let _turn = TURN.lock();
+    with_context();
+    let stream = || begin(&CALL, |watch| [0, 1].map(|of| watch.stream(&CALL, of)));
+    let (first, same) = (stream(), stream());
+    assert!(first.is_some() && first == same, "{first:?} {same:?}");
+    streams::context_destroy(&CALL, || OK, 77);
+    let [first, other] = [first, stream()].map(|of| of.expect("it is seen"));
+    assert!(first.iter().all(|of| !other.contains(of)), "{first:?} {other:?}");
+}
+
+/// Memory that belongs to an object ends where other memory begins in it, and not beside it.
+#[test]
+fn memory_of_an_object_ends_where_other_memory_begins() {
+    let _turn = TURN.lock();
+    const FIRST: Address = 0x7f00_0000_0000;
+    // Three variables of modules, side by side, and what is left of them after an allocation.
+    let left = |[first, end]: [Address; 2]| {
+        with_context();
+        for owner in 0..3 {
+            memory::owns(&CALL, 50 + owner, FIRST + 256 * owner as u64, 256);
+        }
+        let left = begin(&CALL, |watch| {
+            watch.allocated(FIRST + first, (end - first) as usize, Memory::Device);
+            [0, 256, 512].map(|at| watch.memory.owned.contains_key(&(FIRST + at)))
+        });
+        left.expect("it is seen")
+    };
+    for within in [[256, 512], [256, 257], [511, 512], [300, 301]] {
+        assert_eq!(left(within), [true, false, true], "{within:?}");
+    }
+    assert_eq!(left([255, 512]), [false, false, true]);
+    assert_eq!(left([256, 513]), [true, false, false]);
+    assert_eq!(left([768, 1024]), [true; 3]);
+}
+
+/// Addresses are unmapped part by part, or several at once: all parts that begin there end.
+#[test]
+fn what_is_unmapped_is_no_memory() {
+    let _turn = TURN.lock();
+    const FIRST: Address = 0x7f00_0000_0000;
+    const PART: Address = 2 << 20;
+    let left = |[first, end]: [Address; 2]| {
+        with_context();
+        (0..4).for_each(|part| {
+            memory::map(&CALL, || OK, FIRST + PART * part, PART as usize);
+        });
+        memory::unmap(&CALL, || OK, FIRST + PART * first, (PART * (end - first)) as usize);
+        let known = |watch: &mut crate::watch::Watch| {
+            [0, 1, 2, 3].map(|part| {
+                let (at, last) = (FIRST + PART * part, FIRST + PART * (part + 1) - 1);
+                let known = watch.memory.at.contains_key(&at);
+                assert_eq!([at, last].map(|at| watch.feed.memory(at).is_some()), [known; 2]);
+                known
+            })
+        };
+        begin(&CALL, known).expect("it is seen")
+    };
+    assert_eq!(left([0, 4]), [false; 4]);
+    assert_eq!(left([1, 4]), [true, false, false, false]);
+    assert_eq!(left([0, 3]), [false, false, false, true]);
+    assert_eq!(left([1, 2]), [true, false, true, true]);
+    assert_eq!(left([4, 8]), [true; 4]);
+}
+
+/// What the driver says of memory that was opened: 4096 bytes at this address, as long as it is
+/// open.
+const OPENED: Address = 0x7e00_0000_0000;
+static IS_OPEN: AtomicBool = AtomicBool::new(false);
+
+unsafe extern "C" fn range(base: *mut Address, bytes: *mut usize, address: Address) -> Code {
+    if address != OPENED || !IS_OPEN.load(Ordering::Relaxed) {
+        return 1;
+    }
+    // SAFETY: places for the answers.
+    unsafe { (*base, *bytes) = (OPENED, 4096) };
+    OK
+}
+
+/// Memory of another process may be opened several times, and ends with the last close.
+#[test]
+fn memory_of_others_ends_with_the_last_close() {
+    let _turn = TURN.lock();
+    let resolve = |name: &CStr| match name.to_bytes() {
+        b"cuCtxGetCurrent" => context as *mut c_void,
+        b"cuCtxGetDevice" => device as *mut c_void,
+        b"cuMemGetAddressRange_v2" => range as *mut c_void,
+        _ => core::ptr::null_mut(),
+    };
+    start(&resolve, &Settings::default());
+    let ends = || {
+        let known = |watch: &mut crate::watch::Watch| {
+            assert_eq!(watch.feed.memory(OPENED + 4096), None);
+            [0, 4095].map(|at| watch.feed.memory(OPENED + at).is_some())
+        };
+        begin(&CALL, known).expect("it is seen")
+    };
+    IS_OPEN.store(true, Ordering::Relaxed);
+    for _ in 0..2 {
+        memory::imported(&CALL, || OK, &mut { OPENED });
+        assert_eq!(ends(), [true; 2]);
+    }
+    memory::closed(&CALL, || OK, OPENED);
+    assert_eq!(ends(), [true; 2], "it is open still");
+    let close = || {
+        IS_OPEN.store(false, Ordering::Relaxed);
+        OK
+    };
+    memory::closed(&CALL, close, OPENED);
+    assert_eq!(ends(), [false; 2]);
+}
+
+/// Memory ends with its context, except for what is mapped: that is of no context.
+#[test]
+fn what_is_mapped_outlives_the_context() {
+    let _turn = TURN.lock();
+    with_context();
+    const ROWS: Address = 0x7f00_0000_0000;
+    const MAPPED: Address = 0x7d00_0000_0000;
+    memory::allocate_rows(&CALL, || OK, &mut { ROWS }, &mut 512, 3);
+    memory::map(&CALL, || OK, MAPPED, 2 << 20);
+    let known = || {
+        let places = [ROWS, ROWS + 3 * 512 - 1, ROWS + 3 * 512, MAPPED, MAPPED + (2 << 20) - 1];
+        let known =
+            |watch: &mut crate::watch::Watch| places.map(|at| watch.feed.memory(at).is_some());
+        begin(&CALL, known).expect("it is seen")
+    };
+    assert_eq!(known(), [true, true, false, true, true], "the rows have a pitch");
+    streams::context_destroy(&CALL, || OK, 77);
+    assert_eq!(known(), [false, false, false, true, true]);
+}
+
+/// A call of which only the name is known may add nodes to each capture, also to one in a default
+/// stream.
+#[test]
+fn captures_in_all_streams_are_asked_for() {
+    let _turn = TURN.lock();
+    with_context();
+    let mut created = 0x100;
+    streams::create(&CALL, || OK, &mut created, 1);
+    for (stream, other) in [(created, 2), (2, created)] {
+        streams::capture_begin(&CALL, || OK, stream);
+        let partial = begin(&CALL, |watch| {
+            let [own, other] = [stream, other].map(|of| watch.stream(&CALL, of));
+            let capture = watch.feed.capture_of(own).expect("it is captured");
+            assert_eq!(watch.feed.capture_of(other), None);
+            let before = watch.graphs.partial.contains(&capture);
+            watch.note_captures();
+            (before, watch.graphs.partial.contains(&capture))
+        });
+        assert_eq!(partial, Some((false, true)), "{stream:#x}");
+        streams::capture_end(&CALL, || OK, stream, &mut 0x500);
+    }
+}
+
+/// A copy between contexts is over when the call returns if the host has one side of it.
+#[test]
+fn a_copy_between_contexts_waits_for_the_host() {
+    let _turn = TURN.lock();
+    const DEVICE: Address = 0x7f00_0000_0000;
+    const PINNED: Address = 0x7c00_0000_0000;
+    let call = Call { name: "cuMemcpyPeer", per_thread: false };
+    let is_over = |sides: [Address; 2]| {
+        with_context();
+        begin(&call, |watch| {
+            watch.allocated(DEVICE, 4096, Memory::Device);
+            watch.allocated(PINNED, 4096, Memory::Host);
+        });
+        let of = |address| match address {
+            PINNED => Block::host(address),
+            _ => Block::device(address),
+        };
+        copies::peer(&call, || OK, sides.map(of), [64, 1, 1], [77, 77]);
+        let is_over = begin(&call, |watch| {
+            let stream = watch.stream(&call, 0);
+            let awaited = watch.feed.await_stream(stream);
+            watch.feed.host_is_after(&awaited)
+        });
+        is_over.expect("it is seen")
+    };
+    assert!(!is_over([DEVICE, DEVICE + 64]));
+    for sides in [[PINNED, DEVICE], [DEVICE, PINNED], [PINNED, PINNED + 64]] {
+        assert!(is_over(sides), "{sides:x?}");
+    }
+}

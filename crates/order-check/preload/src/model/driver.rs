@@ -1,0 +1,105 @@
+//! What is asked of the driver.
+
+use core::ffi::{CStr, c_char, c_uint, c_void};
+
+use crate::call::{Address, Code, Handle, OK};
+use crate::model::copies::Array;
+
+/// Functions of the driver by their names, each with its parameters. `None` if the driver has it
+/// not.
+macro_rules! of_driver {
+    ($(#[$about:meta])* $table:ident { $($field:ident: $name:literal ($($of:ty),*),)* }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy)]
+        pub(crate) struct $table {
+            $(pub(crate) $field: Option<unsafe extern "C" fn($($of),*) -> Code>,)*
+        }
+
+        impl $table {
+            pub(crate) fn new(resolve: &dyn Fn(&core::ffi::CStr) -> *mut c_void) -> Self {
+                // SAFETY: NULL, or the driver's functions of these names, with these parameters.
+                unsafe {
+                    Self {
+                        $($field: core::mem::transmute::<
+                            *mut c_void,
+                            Option<unsafe extern "C" fn($($of),*) -> Code>,
+                        >(resolve($name)),)*
+                    }
+                }
+            }
+        }
+    };
+}
+
+pub(crate) use of_driver;
+
+pub(crate) type ParamInfo = unsafe extern "C" fn(Handle, usize, *mut usize, *mut usize) -> Code;
+
+pub(crate) type NameOf = unsafe extern "C" fn(*mut *const c_char, Handle) -> Code;
+
+of_driver! {
+    Questions {
+        current: c"cuCtxGetCurrent" (*mut Handle),
+        device: c"cuCtxGetDevice" (*mut i32),
+        attribute: c"cuPointerGetAttribute" (*mut c_void, c_uint, Address),
+        range: c"cuMemGetAddressRange_v2" (*mut Address, *mut usize, Address),
+        array: c"cuArray3DGetDescriptor_v2" (*mut Array, Handle),
+        stream_context: c"cuStreamGetCtx" (Handle, *mut Handle),
+        stream_flags: c"cuStreamGetFlags" (Handle, *mut c_uint),
+        kernel_name: c"cuKernelGetName" (*mut *const c_char, Handle),
+        function_name: c"cuFuncGetName" (*mut *const c_char, Handle),
+        kernel_parameter: c"cuKernelGetParamInfo" (Handle, usize, *mut usize, *mut usize),
+        function_parameter: c"cuFuncGetParamInfo" (Handle, usize, *mut usize, *mut usize),
+    }
+}
+
+/// A function's name as in its source, unless that is very long: templates of templates can be.
+pub(crate) fn demangled(name: &str) -> Option<String> {
+    const LONG: usize = 1000;
+    let name = cpp_demangle::Symbol::new(name).ok()?.demangle().ok()?;
+    (name.len() <= LONG).then_some(name)
+}
+
+impl Questions {
+    /// The driver's number of bytes from an address on, of which the program has asked for none.
+    pub(crate) fn bytes_at(&self, address: Address) -> Option<usize> {
+        let (mut base, mut bytes) = (0, 0);
+        // SAFETY: places for the answers.
+        let code = unsafe { self.range?(&mut base, &mut bytes, address) };
+        (code == OK).then(|| bytes.saturating_sub(address.wrapping_sub(base) as usize))
+    }
+
+    /// Whether the driver says where the parameters of kernels are, as it does since CUDA 12.4.
+    pub(crate) fn describe_kernels(&self) -> bool {
+        self.kernel_parameter.or(self.function_parameter).is_some()
+    }
+
+    /// The name of a kernel, and the offset and the size of each parameter.
+    pub(crate) fn kernel(&self, function: Handle) -> (Option<String>, Vec<(usize, usize)>) {
+        let of = |ask: ParamInfo| {
+            let parameter = |index| {
+                let (mut offset, mut size) = (0, 0);
+                // SAFETY: a handle that the driver has just launched, and places for the answers.
+                let code = unsafe { ask(function, index, &mut offset, &mut size) };
+                (code == OK).then_some((offset, size))
+            };
+            (0..).map_while(parameter).collect::<Vec<_>>()
+        };
+        let named = |ask: NameOf| {
+            let mut name = core::ptr::null();
+            // SAFETY: as above; the name is a C string of the driver's.
+            let text = unsafe {
+                match ask(&mut name, function) {
+                    OK if !name.is_null() => CStr::from_ptr(name).to_string_lossy(),
+                    _ => return None,
+                }
+            };
+            Some(demangled(&text).unwrap_or_else(|| text.into_owned()))
+        };
+        // A handle of the other kind is refused.
+        let parameters = [self.kernel_parameter, self.function_parameter].into_iter().flatten();
+        let all = parameters.map(of).find(|all| !all.is_empty());
+        let mut names = [self.kernel_name, self.function_name].into_iter().flatten();
+        (names.find_map(named), all.unwrap_or_default())
+    }
+}

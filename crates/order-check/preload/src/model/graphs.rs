@@ -1,0 +1,175 @@
+//! Executable graphs.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use cuda_order_check::StreamId;
+use cuda_order_check::feed::Feed;
+
+use crate::call::Handle;
+use crate::model::host_functions::{self, Host};
+use crate::model::launch::Node;
+use crate::model::nodes::{Flat, GraphQuestions, Work, list};
+use crate::names::Edited;
+use crate::report::output::Output;
+
+/// An executable graph whose nodes the driver was asked for.
+pub(crate) struct Built {
+    pub(crate) nodes: Vec<Flat>,
+    /// Where each of them is.
+    pub(crate) places: HashMap<Handle, usize>,
+    /// Whether the checker does not have them as they are.
+    pub(crate) changed: bool,
+}
+
+impl Built {
+    pub(crate) fn new(nodes: Vec<Flat>) -> Self {
+        let places = nodes.iter().enumerate().map(|(at, of)| (of.handle, at)).collect();
+        Self { nodes, places, changed: true }
+    }
+
+    /// The work of a node, which gets other work.
+    pub(crate) fn node(&mut self, node: Handle) -> Option<&mut Work> {
+        self.changed = true;
+        Some(&mut self.nodes.get_mut(*self.places.get(&node)?)?.work)
+    }
+}
+
+/// How many changed nodes are remembered.
+pub(crate) const CHANGED: usize = 1 << 16;
+
+/// Where a node is.
+#[derive(Clone, Copy)]
+pub(crate) enum NodePlace {
+    /// It is added to this graph.
+    Graph(Handle),
+    Node(Handle),
+    /// In an executable graph, the node of this one.
+    Exec(Handle, Handle),
+}
+
+/// The graphs of the program, and what their nodes do at a launch.
+pub(crate) struct Graphs {
+    pub(crate) questions: GraphQuestions,
+    /// The nodes of captures, by their numbers.
+    pub(crate) in_capture: HashMap<u64, Vec<Node>>,
+    /// Those of the graphs that were captured.
+    pub(crate) of_graph: HashMap<Handle, Vec<Node>>,
+    /// Those of executable graphs.
+    pub(crate) of_exec: HashMap<Handle, Vec<Node>>,
+    /// The executable graphs whose nodes the driver was asked for.
+    pub(crate) built: HashMap<Handle, Built>,
+    /// How often the checker was given the nodes of one: a measure of time.
+    pub(crate) defined: u64,
+    /// Captures of whose nodes only some are known here: into graphs that have nodes already, or of
+    /// calls that are not modelled.
+    pub(crate) partial: HashSet<u64>,
+    /// Nodes that were changed.
+    pub(crate) changed: HashSet<Handle>,
+}
+
+impl Graphs {
+    pub(crate) fn new(questions: GraphQuestions) -> Self {
+        Self {
+            questions,
+            in_capture: HashMap::new(),
+            of_graph: HashMap::new(),
+            of_exec: HashMap::new(),
+            built: HashMap::new(),
+            defined: 0,
+            partial: HashSet::new(),
+            changed: HashSet::new(),
+        }
+    }
+
+    /// An operation is a node, if its stream is captured.
+    pub(crate) fn add(&mut self, feed: &Feed<Output>, stream: StreamId, node: Node) {
+        if let Some(capture) = feed.capture_of(stream) {
+            self.in_capture.entry(capture).or_default().push(node);
+        }
+    }
+
+    /// What is in a graph is not known: an instantiation asks the driver, a launch orders
+    /// everything.
+    ///
+    /// The functions that were set in an executable graph are kept for ever, as the driver may
+    /// still call them, and launches from here on have no places which would tell when it is done.
+    pub(crate) fn unknown(&mut self, graph: Handle) {
+        self.of_graph.remove(&graph);
+        self.of_exec.remove(&graph);
+        self.built.remove(&graph);
+    }
+
+    /// A node of an executable graph has other work.
+    pub(crate) fn set_node(&mut self, exec: Handle, node: Handle, work: Work) {
+        let built = self.built.get_mut(&exec);
+        let Some(of) = built.and_then(|of| of.node(node)) else { return self.unknown(exec) };
+        if let Work::Host(host) = std::mem::replace(of, work) {
+            host_functions::left(&host);
+        }
+    }
+
+    /// An executable graph ends, or gets other nodes.
+    pub(crate) fn leave(&mut self, exec: Handle) {
+        for of in self.built.remove(&exec).into_iter().flat_map(|of| of.nodes) {
+            if let Work::Host(host) = of.work {
+                host_functions::left(&host);
+            }
+        }
+    }
+
+    /// A node has a host function.
+    pub(crate) fn host_node(&mut self, place: NodePlace, host: Arc<Host>) {
+        match place {
+            NodePlace::Graph(graph) => self.unknown(graph),
+            NodePlace::Node(node) => self.node_changed(node),
+            NodePlace::Exec(exec, node) => self.set_node(exec, node, Work::Host(host)),
+        }
+    }
+
+    /// A call changes a graph, an executable graph or a node, by a function of which only the name
+    /// is known here.
+    pub(crate) fn edited(&mut self, what: Edited, arguments: &[Handle; 6]) {
+        match what {
+            Edited::Graph(at) => self.unknown(arguments.get(at).copied().unwrap_or_default()),
+            Edited::Node(at) => self.node_changed(arguments.get(at).copied().unwrap_or_default()),
+        }
+    }
+
+    /// A node has other work than at its capture.
+    pub(crate) fn node_changed(&mut self, node: Handle) {
+        if self.changed.len() >= CHANGED {
+            // Every graph that was captured so far may be one that was changed.
+            self.changed.clear();
+            self.of_graph.clear();
+        }
+        self.changed.insert(node);
+    }
+
+    /// Whether one of a graph's own nodes was changed.
+    pub(crate) fn was_changed(&self, graph: Handle) -> bool {
+        !self.changed.is_empty()
+            && list(self.questions.nodes, graph)
+                .is_none_or(|nodes| nodes.iter().any(|node| self.changed.contains(node)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// When nodes are no longer remembered, each graph so far counts as changed: the driver is asked
+    /// for it.
+    #[test]
+    fn what_is_not_remembered_counts_as_changed() {
+        let mut graphs = Graphs::new(GraphQuestions::new(&|_| core::ptr::null_mut()));
+        graphs.of_graph.insert(1, Vec::new());
+        (0..CHANGED).for_each(|node| graphs.node_changed(node + 100));
+        assert_eq!((graphs.of_graph.len(), graphs.changed.len()), (1, CHANGED));
+        graphs.node_changed(7);
+        assert_eq!((graphs.of_graph.len(), graphs.changed.len()), (0, 1));
+        graphs.of_graph.insert(2, Vec::new());
+        graphs.node_changed(8);
+        assert_eq!((graphs.of_graph.len(), graphs.changed.len()), (1, 2));
+    }
+}

@@ -1,0 +1,272 @@
+//! Host functions, and destructors of user objects.
+
+use core::ffi::{c_uint, c_void};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::{Arc, PoisonError};
+
+use crate::call::{Code, Function, Handle, OK};
+use crate::lock::{Guard, Lock, Rank};
+use crate::model::driver::of_driver;
+
+/// `CUstreamCallback`.
+pub(crate) type Callback = Option<unsafe extern "C" fn(Handle, Code, *mut c_void)>;
+
+/// A host function of a stream or a graph. The driver has a reference to it, which ends with the
+/// last execution, or with the last graph that has it.
+pub(crate) struct Host {
+    pub(crate) function: Function,
+    /// In the place of `function`.
+    pub(crate) callback: Callback,
+    pub(crate) data: Handle,
+    pub(crate) runs: Lock<Runs>,
+    /// Only an executable graph has it: it was set there.
+    pub(crate) of_exec: bool,
+    /// The user object by which graphs keep it, or 0.
+    pub(crate) object: AtomicUsize,
+}
+
+/// The executions of a host function.
+#[derive(Default)]
+pub(crate) struct Runs {
+    /// The places of those that are submitted and have not begun.
+    pub(crate) places: VecDeque<u64>,
+    /// Whether these are the last ones.
+    pub(crate) last: bool,
+}
+
+impl Host {
+    pub(crate) fn new(function: Function, callback: Callback, data: Handle) -> Self {
+        let (runs, object) = (Lock::new(Rank::Executions, Runs::default()), AtomicUsize::new(0));
+        Self { function, callback, data, runs, of_exec: false, object }
+    }
+
+    pub(crate) fn runs(&self) -> Guard<'_, Runs> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An execution with this place is submitted.
+    pub(crate) fn submitted(&self, place: u64) {
+        self.runs().places.push_back(place);
+    }
+
+    /// The driver has refused that execution.
+    pub(crate) fn withdrawn(&self, place: u64) {
+        self.runs().places.retain(|of| *of != place);
+    }
+}
+
+/// What the driver's own threads tell.
+pub(crate) enum Posted {
+    Begins(u64),
+    Ends(u64),
+    DestructorBegins(Box<Destructor>),
+    DestructorEnds,
+}
+
+/// What was posted while others had the watch's lock, each with its thread.
+pub(crate) static POSTED: Lock<Vec<(u64, Posted)>> = Lock::new(Rank::Posted, Vec::new());
+
+pub(crate) static HAVE_POSTED: AtomicBool = AtomicBool::new(false);
+
+/// Whether there is something to `hear`.
+pub(crate) fn have_posted() -> bool {
+    HAVE_POSTED.load(Ordering::Acquire)
+}
+
+/// Whether there was a launch whose host functions have no places.
+pub(crate) static UNSEEN: AtomicBool = AtomicBool::new(false);
+
+/// A launch is not seen.
+pub(crate) fn unseen() {
+    UNSEEN.store(true, Ordering::Relaxed);
+}
+
+/// An executable graph no longer has this function, and all of its launches so far were seen.
+pub(crate) fn left(host: &Arc<Host>) {
+    if !host.of_exec || UNSEEN.load(Ordering::Relaxed) {
+        return;
+    }
+    let mut runs = host.runs();
+    if !std::mem::replace(&mut runs.last, true) && runs.places.is_empty() {
+        // SAFETY: the driver's reference: nobody else had the function, no launch is left, and no
+        // other one will come. What runs just now has a reference of its own.
+        unsafe { Arc::decrement_strong_count(Arc::as_ptr(host)) };
+    }
+}
+
+of_driver! {
+    /// The functions of the driver by which a graph keeps its host functions: each is a user object
+    /// of the graph. So it has a reference wherever the driver may call it: clones, executable
+    /// graphs and launches have references to the objects of the graphs that they come from.
+    ///
+    /// A capture is its status, its number, its graph and the last nodes. The later version has
+    /// their edges, too.
+    Keeper {
+        create: c"cuUserObjectCreate" (*mut Handle, *const Host, Function, c_uint, c_uint),
+        retain: c"cuGraphRetainUserObject" (Handle, Handle, c_uint, c_uint),
+        release: c"cuGraphReleaseUserObject" (Handle, Handle, c_uint),
+        capture: c"cuStreamGetCaptureInfo_v2" (
+            Handle, *mut c_uint, *mut u64, *mut Handle, *mut Handle, *mut usize
+        ),
+        capture_of_edges: c"cuStreamGetCaptureInfo_v3" (
+            Handle, *mut c_uint, *mut u64, *mut Handle, *mut Handle, *mut Handle, *mut usize
+        ),
+        graph: c"cuGraphNodeGetContainingGraph" (Handle, *mut Handle),
+    }
+}
+
+impl Keeper {
+    /// The graph into which a stream is captured, or 0.
+    pub(crate) fn captured(&self, stream: Handle) -> Handle {
+        let (mut status, mut number, mut graph, mut count) = (0, 0, 0, 0);
+        let (mut nodes, mut edges) = (0, 0);
+        // SAFETY: a stream of the program, and places for the answers.
+        let code = unsafe {
+            match (self.capture_of_edges, self.capture) {
+                (Some(ask), _) => ask(
+                    stream,
+                    &mut status,
+                    &mut number,
+                    &mut graph,
+                    &mut nodes,
+                    &mut edges,
+                    &mut count,
+                ),
+                (None, Some(ask)) => {
+                    ask(stream, &mut status, &mut number, &mut graph, &mut nodes, &mut count)
+                }
+                (None, None) => return 0,
+            }
+        };
+        // CU_STREAM_CAPTURE_STATUS_ACTIVE.
+        if code == OK && status == 1 { graph } else { 0 }
+    }
+
+    /// The driver's reference to a host function becomes an object of a graph. Where that is not
+    /// possible, it remains a reference for ever. Says which it is.
+    ///
+    /// # Safety
+    ///
+    /// The driver must have this reference, and a node of the graph.
+    pub(crate) unsafe fn give(&self, graph: Handle, host: *const Host) -> bool {
+        /// `CU_USER_OBJECT_NO_DESTRUCTOR_SYNC` and `CU_GRAPH_USER_OBJECT_MOVE`.
+        const ONLY: c_uint = 1;
+        let (Some(create), Some(retain)) = (self.create, self.retain) else { return false };
+        let mut object = 0;
+        // SAFETY: a place for the object, whose destructor gets the reference once, and a graph
+        // that the driver has just given out or taken. Before the graph has the object, nobody ends
+        // the reference.
+        unsafe {
+            if graph == 0 || create(&mut object, host, Some(end), 1, ONLY) != OK {
+                return false;
+            }
+            (*host).object.store(object, Ordering::Relaxed);
+            let kept = retain(graph, object, 1, ONLY) == OK;
+            if !kept {
+                (*host).object.store(0, Ordering::Relaxed);
+            }
+            kept
+        }
+    }
+}
+
+/// What keeps the host function of a node.
+pub(crate) struct Kept {
+    pub(crate) keeper: Keeper,
+    pub(crate) graph: Handle,
+    pub(crate) object: Handle,
+}
+
+impl Kept {
+    /// The node is gone, or has another function. What was made of the graph before has references
+    /// of its own.
+    pub(crate) fn take(&self) {
+        if let Some(release) = self.keeper.release.filter(|_| self.object != 0) {
+            // SAFETY: the graph of a node that had the function, so it has the object.
+            unsafe { release(self.graph, self.object, 1) };
+        }
+    }
+}
+
+/// The destructor of a host function's object.
+pub(crate) unsafe extern "C" fn end(data: *mut c_void) {
+    // SAFETY: the driver's reference, which it gives back once.
+    drop(unsafe { Arc::from_raw(data.cast_const().cast::<Host>()) });
+}
+
+/// `CUDA_HOST_NODE_PARAMS`.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub(crate) struct HostParams {
+    pub(crate) function: usize,
+    pub(crate) data: Handle,
+}
+
+/// The begin of `CUgraphNodeParams` of a host node, which begins with its kind.
+#[repr(C)]
+pub(crate) struct NodeParams {
+    pub(crate) kind: c_uint,
+    pub(crate) reserved: [c_uint; 3],
+    /// In a union: only a host node has it.
+    pub(crate) host: HostParams,
+}
+
+const _: () = assert!(core::mem::offset_of!(NodeParams, host) == 16);
+
+/// A user object's destructor.
+pub(crate) struct Destructor {
+    pub(crate) function: Function,
+    pub(crate) data: Handle,
+    pub(crate) number: u64,
+    pub(crate) object: AtomicUsize,
+}
+
+/// What keeps host functions, and the user objects of the program.
+pub(crate) struct HostFunctions {
+    pub(crate) keeper: Keeper,
+    /// The user objects of graphs.
+    pub(crate) objects: HashMap<Handle, BTreeSet<u64>>,
+    /// The numbers of user objects.
+    pub(crate) numbers: HashMap<Handle, u64>,
+}
+
+impl HostFunctions {
+    pub(crate) fn new(keeper: Keeper) -> Self {
+        Self { keeper, objects: HashMap::new(), numbers: HashMap::new() }
+    }
+
+    /// The last reference to an object is gone. Its handle may be that of another one.
+    pub(crate) fn object_ended(&mut self, of: &Destructor) {
+        let object = of.object.load(Ordering::Relaxed);
+        if self.numbers.get(&object) == Some(&of.number) {
+            self.numbers.remove(&object);
+        }
+        self.objects.values_mut().for_each(|all| _ = all.remove(&of.number));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The handle of an object may be that of a new one before its end is heard of.
+    #[test]
+    fn the_late_end_of_an_object_leaves_a_new_one_alone() {
+        const OBJECT: Handle = 0x10;
+        let of = |number| Destructor {
+            function: None,
+            data: 0,
+            number,
+            object: AtomicUsize::new(OBJECT),
+        };
+        let mut all = HostFunctions::new(Keeper::new(&|_| core::ptr::null_mut()));
+        for (newer, left) in [(8, Some(8)), (7, None)] {
+            all.numbers.insert(OBJECT, newer);
+            all.objects.insert(0x20, [7, 9].into());
+            all.object_ended(&of(7));
+            assert_eq!(all.numbers.get(&OBJECT).copied(), left, "the handle is that of {newer}");
+            assert_eq!(all.objects.get(&0x20), Some(&[9].into()), "the graph has it no longer");
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Memory, by its addresses.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::call::{Address, Handle};
+
+/// Memory of an allocation, a registration, or an object.
+pub(crate) struct Allocation {
+    pub(crate) bytes: usize,
+    /// With which it ends, or 0.
+    pub(crate) context: Handle,
+}
+
+#[derive(Default)]
+pub(crate) struct Allocations {
+    /// Memory that is not allocated in stream order.
+    pub(crate) at: BTreeMap<Address, Allocation>,
+    /// The objects of memory that ends with them: the module, library or graphics resource that the
+    /// program has asked, and the library that it is a module of, or the same.
+    pub(crate) owned: BTreeMap<Address, [Handle; 2]>,
+    /// A primary context may have ended, and the driver has not said yet what is left.
+    pub(crate) context_may_be_gone: bool,
+    /// The modules of libraries, each with its library and its context.
+    pub(crate) modules: HashMap<Handle, (Handle, Handle)>,
+}
+
+impl Allocations {
+    /// The memory that ends with an object.
+    pub(crate) fn owned_by(&self, owner: Handle) -> Vec<Address> {
+        let all = self.owned.iter().filter(|(_, objects)| objects.contains(&owner));
+        all.map(|(address, _)| *address).collect()
+    }
+}

@@ -1,0 +1,223 @@
+//! The nodes of a graph, as the driver has them: for graphs that were built, or changed after their
+//! capture.
+
+use core::ffi::{c_uint, c_void};
+use std::sync::Arc;
+
+use cuda_order_check::feed::GraphWork;
+use cuda_order_check::{Access, AccessKind, EventId};
+
+use crate::call::{Address, Code, Handle, OK};
+use crate::model::copies::{Block, Copy3D, copied_rows, set_rows};
+use crate::model::driver::of_driver;
+use crate::model::host_functions::Host;
+use crate::model::launch::Node;
+use crate::model::values::Value;
+
+pub(crate) type Of = unsafe extern "C" fn(Handle, *mut c_void) -> Code;
+
+pub(crate) type List = unsafe extern "C" fn(Handle, *mut Handle, *mut usize) -> Code;
+
+of_driver! {
+    /// What is asked of the driver about graphs.
+    GraphQuestions {
+        nodes: c"cuGraphGetNodes" (Handle, *mut Handle, *mut usize),
+        before: c"cuGraphNodeGetDependencies" (Handle, *mut Handle, *mut usize),
+        attribute: c"cuGraphKernelNodeGetAttribute" (Handle, c_uint, *mut c_void),
+        kind: c"cuGraphNodeGetType" (Handle, *mut c_void),
+        kernel: c"cuGraphKernelNodeGetParams_v2" (Handle, *mut c_void),
+        copy: c"cuGraphMemcpyNodeGetParams" (Handle, *mut c_void),
+        set: c"cuGraphMemsetNodeGetParams" (Handle, *mut c_void),
+        host: c"cuGraphHostNodeGetParams" (Handle, *mut c_void),
+        child: c"cuGraphChildGraphNodeGetGraph" (Handle, *mut c_void),
+        wait: c"cuGraphEventWaitNodeGetEvent" (Handle, *mut c_void),
+        record: c"cuGraphEventRecordNodeGetEvent" (Handle, *mut c_void),
+        values: c"cuGraphBatchMemOpNodeGetParams" (Handle, *mut c_void),
+    }
+}
+
+/// `CUgraphNodeType`, as far as it is modelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NodeKind {
+    Kernel,
+    Copy,
+    Set,
+    Host,
+    Child,
+    Empty,
+    Wait,
+    Record,
+    Values,
+}
+
+impl NodeKind {
+    /// The kind that the driver has said; `None` if it is not modelled.
+    pub(crate) fn of(kind: c_uint) -> Option<Self> {
+        Some(match kind {
+            0 => Self::Kernel,
+            1 => Self::Copy,
+            2 => Self::Set,
+            3 => Self::Host,
+            4 => Self::Child,
+            5 => Self::Empty,
+            6 => Self::Wait,
+            7 => Self::Record,
+            12 => Self::Values,
+            _ => return None,
+        })
+    }
+}
+
+/// `CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE`: a kernel may change the node.
+pub(crate) const CHANGEABLE: c_uint = 13;
+
+impl GraphQuestions {
+    /// Whether a kernel may change a node.
+    pub(crate) fn is_changeable(&self, node: Handle) -> bool {
+        let mut value = [0_u32; 16];
+        // SAFETY: a node of the driver, and a place for `CUlaunchAttributeValue`.
+        let ask =
+            self.attribute.map(|ask| unsafe { ask(node, CHANGEABLE, value.as_mut_ptr().cast()) });
+        ask == Some(OK) && value[0] != 0
+    }
+}
+
+/// The driver's answer about a node or a graph.
+pub(crate) fn ask<T: Copy + Default>(question: Option<Of>, of: Handle) -> Option<T> {
+    let mut answer = T::default();
+    // SAFETY: a handle that the driver has just given out or taken, and a place for the answer,
+    // whose type the callers choose by the function.
+    let code = unsafe { question?(of, (&raw mut answer).cast()) };
+    (code == OK).then_some(answer)
+}
+
+pub(crate) fn list(question: Option<List>, of: Handle) -> Option<Vec<Handle>> {
+    let mut count = 0;
+    // SAFETY: as above; without a list the driver gives its length.
+    if unsafe { question?(of, core::ptr::null_mut(), &mut count) } != OK {
+        return None;
+    }
+    let mut all = vec![0; count];
+    if count > 0 {
+        // SAFETY: as above, with so many places.
+        let code = unsafe { question?(of, all.as_mut_ptr(), &mut count) };
+        all.truncate(count);
+        (code == OK).then_some(())?;
+    }
+    Some(all)
+}
+
+/// `CUDA_MEMSET_NODE_PARAMS`.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub(crate) struct SetParams {
+    pub(crate) to: Address,
+    pub(crate) pitch: usize,
+    pub(crate) value: c_uint,
+    pub(crate) element: c_uint,
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+}
+
+/// `CUDA_KERNEL_NODE_PARAMS_v1`.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub(crate) struct OldKernelParams {
+    pub(crate) function: Handle,
+    pub(crate) sizes: [c_uint; 7],
+    pub(crate) parameters: Handle,
+    pub(crate) extra: Handle,
+}
+
+impl From<OldKernelParams> for KernelParams {
+    fn from(of: OldKernelParams) -> Self {
+        let OldKernelParams { function, sizes, parameters, extra } = of;
+        Self { function, sizes, parameters, extra, ..Self::default() }
+    }
+}
+
+/// `CUDA_KERNEL_NODE_PARAMS_v2`.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub(crate) struct KernelParams {
+    pub(crate) function: Handle,
+    pub(crate) sizes: [c_uint; 7],
+    pub(crate) parameters: Handle,
+    pub(crate) extra: Handle,
+    pub(crate) kernel: Handle,
+    pub(crate) context: Handle,
+}
+
+/// `CUDA_BATCH_MEM_OP_NODE_PARAMS`.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub(crate) struct ValueParams {
+    pub(crate) context: Handle,
+    pub(crate) count: c_uint,
+    pub(crate) operations: Handle,
+    pub(crate) flags: c_uint,
+}
+
+const _: () = assert!(
+    size_of::<KernelParams>() == 72
+        && size_of::<OldKernelParams>() == 56
+        && size_of::<SetParams>() == 40
+);
+
+/// A node of an executable graph.
+#[derive(Clone)]
+pub(crate) struct Flat {
+    /// Of the graph that it was made from.
+    pub(crate) handle: Handle,
+    pub(crate) work: Work,
+    pub(crate) after: Vec<usize>,
+}
+
+/// What a node does.
+#[derive(Clone)]
+pub(crate) enum Work {
+    Accesses(Vec<Access>),
+    Write(Vec<Access>),
+    Host(Arc<Host>),
+    Record(Handle),
+    Wait(Handle),
+    Values(Vec<Value>),
+}
+
+impl Work {
+    pub(crate) fn of_copy(copy: &Copy3D) -> Self {
+        Self::Write(copied_rows(copy))
+    }
+
+    pub(crate) fn of_set(of: &SetParams) -> Self {
+        let to = Block::rows(of.to, of.pitch);
+        let extent = [of.element as usize * of.width, of.height, 1];
+        Self::Write(set_rows(to, extent, (of.value, of.element as usize)))
+    }
+
+    /// For the feed.
+    pub(crate) fn parts(&self) -> Vec<GraphWork> {
+        match self {
+            Self::Accesses(accesses) if accesses.is_empty() => Vec::new(),
+            Self::Accesses(accesses) => vec![GraphWork::Work(accesses.clone())],
+            Self::Write(accesses) => vec![GraphWork::Write(accesses.clone())],
+            Self::Host(_) => vec![GraphWork::Function],
+            Self::Record(event) => vec![GraphWork::Record(EventId(*event as u64))],
+            Self::Wait(event) => vec![GraphWork::Wait(EventId(*event as u64))],
+            Self::Values(all) => all.iter().map(Value::work).collect(),
+        }
+    }
+
+    /// For launches.
+    pub(crate) fn nodes(&self) -> Vec<Node> {
+        match self {
+            Self::Accesses(_) | Self::Record(_) | Self::Wait(_) => Vec::new(),
+            Self::Write(accesses) => {
+                let write = accesses.iter().find(|of| of.kind == AccessKind::Write);
+                vec![write.map_or(Node::Work, |write| Node::Write(write.clone()))]
+            }
+            Self::Host(host) => vec![Node::Host(host.clone())],
+            Self::Values(all) => all.iter().map(Value::node).collect(),
+        }
+    }
+}

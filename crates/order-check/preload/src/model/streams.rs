@@ -1,0 +1,30 @@
+//! The streams that were seen.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cuda_order_check::StreamId;
+use cuda_order_check::feed::Semaphore;
+
+use crate::call::Handle;
+
+#[derive(Default)]
+pub(crate) struct Streams {
+    /// Those that calls have created.
+    pub(crate) created: BTreeSet<Handle>,
+    /// The default streams, by context and thread (0: the legacy one).
+    pub(crate) defaults: BTreeMap<(Handle, u64), StreamId>,
+}
+
+/// Semaphores of other APIs.
+pub(crate) struct ExternalSemaphores {
+    /// The place of all of them, whose value is never written.
+    pub(crate) place: Semaphore,
+    /// The calls that wait for one, since the last signal.
+    pub(crate) waits: Vec<u64>,
+}
+
+impl ExternalSemaphores {
+    pub(crate) fn new() -> Self {
+        Self { place: Semaphore::new(false), waits: Vec::new() }
+    }
+}

@@ -1,0 +1,19 @@
+//! Submissions whose real calls are under way. Before such a call returns, others may see what it
+//! writes, and its host functions may begin. Or the call fails, and there is no work.
+
+use cuda_order_check::{Call as Made, StreamId};
+
+/// What others may see of a submission.
+pub(crate) struct Visible {
+    pub(crate) stream: StreamId,
+    /// The places of host functions, and of what the host may see.
+    pub(crate) places: Vec<u64>,
+    /// Whether it writes something that counts as seen at once.
+    pub(crate) at_once: bool,
+}
+
+pub(crate) struct UnderWay<W> {
+    pub(crate) caller: Made,
+    pub(crate) seen: Visible,
+    pub(crate) accepted: Box<dyn FnOnce(&mut W) + Send>,
+}

@@ -1,0 +1,156 @@
+//! Writes of values, and waits for them.
+
+use core::ffi::c_uint;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use cuda_order_check::feed::{Awaited, GraphWork};
+use cuda_order_check::{Cell, Compare, StreamId};
+
+use crate::call::Address;
+use crate::model::launch::Node;
+
+/// How many values are looked at, at most, that the host may see.
+pub(crate) const PENDING: usize = 64;
+
+/// A few bytes that a stream will write where the host can see them.
+pub(crate) struct Pending {
+    pub(crate) place: u64,
+    pub(crate) cell: Cell,
+    /// What is there before.
+    pub(crate) old: u64,
+    /// What will be there, if it is known, and the stream that writes it.
+    pub(crate) new: Option<(StreamId, u64)>,
+    /// The entry that protects the page of a flag from stores of the host.
+    pub(crate) page: Option<usize>,
+    /// The stream's work up to the value.
+    pub(crate) work: Option<Awaited>,
+}
+
+/// So many bytes of memory that the host can read, at most eight.
+pub(crate) fn load(cell: Cell) -> u64 {
+    let aligned = cell.address.is_multiple_of(u64::from(cell.bytes));
+    let address = cell.address as usize;
+    // SAFETY: the callers ask for pinned memory that is not freed, or for memory that the program
+    // gives to the call under way. Others may write it, hence the atomics.
+    unsafe {
+        match cell.bytes {
+            4 if aligned => {
+                let word = core::ptr::with_exposed_provenance_mut(address);
+                u64::from(AtomicU32::from_ptr(word).load(Ordering::Acquire))
+            }
+            8 if aligned => {
+                let word = core::ptr::with_exposed_provenance_mut(address);
+                AtomicU64::from_ptr(word).load(Ordering::Acquire)
+            }
+            count => {
+                let first: *const u8 = core::ptr::with_exposed_provenance(address);
+                let byte = |at: usize| match at < usize::from(count) {
+                    true => first.add(at).read_volatile(),
+                    false => 0,
+                };
+                u64::from_le_bytes(core::array::from_fn(byte))
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Value {
+    pub(crate) cell: Cell,
+    pub(crate) value: u64,
+    /// The condition of a wait.
+    pub(crate) wait: Option<Compare>,
+}
+
+impl Value {
+    pub(crate) fn write(address: Address, bytes: u8, value: u64) -> Self {
+        Self { cell: Cell { address, bytes }, value, wait: None }
+    }
+
+    pub(crate) fn wait(address: Address, bytes: u8, value: u64, flags: c_uint) -> Self {
+        Self { wait: Some(compare(flags)), ..Self::write(address, bytes, value) }
+    }
+}
+
+impl Value {
+    /// The part of a graph's node.
+    pub(crate) fn work(&self) -> GraphWork {
+        match self.wait {
+            Some(compare) => GraphWork::WaitValue(self.cell, self.value, compare),
+            None => GraphWork::WriteValue(self.cell, self.value),
+        }
+    }
+
+    pub(crate) fn node(&self) -> Node {
+        match self.wait {
+            Some(_) => Node::WaitValue(self.cell),
+            None => Node::WriteValue(self.cell, self.value),
+        }
+    }
+}
+
+pub(crate) fn compare(flags: c_uint) -> Compare {
+    match flags & 3 {
+        0 => Compare::GreaterOrEqual,
+        1 => Compare::Equal,
+        2 => Compare::And,
+        _ => Compare::Nor,
+    }
+}
+
+/// A word that a stream will write, where the host may wait for the value. It has seen the value if
+/// the word changes, or if its page was open to stores of the host.
+pub(crate) struct Flag {
+    pub(crate) cell: Cell,
+    pub(crate) old: u64,
+    pub(crate) new: Option<(StreamId, u64)>,
+    pub(crate) page: Option<usize>,
+}
+
+impl Flag {
+    /// The nodes of a graph have no order that is known here.
+    pub(crate) fn of_graph(self) -> Self {
+        Self { new: None, ..self }
+    }
+}
+
+/// The operations of a batch; `None` if it has one of an unknown kind.
+pub(crate) fn operations(operations: *const [u64; 6], count: c_uint) -> Option<Vec<Value>> {
+    let count = if operations.is_null() { 0 } else { count as usize };
+    // SAFETY: the program's operations, so many.
+    let all = (0..count).map(|at| unsafe { operations.add(at).read() });
+    let value = |[kind, address, value, flags, ..]: [u64; 6]| {
+        let (short, flags) = (value & u64::from(u32::MAX), flags as u32);
+        match kind as u32 {
+            1 => Some(Value::wait(address, 4, short, flags)),
+            2 => Some(Value::write(address, 4, short)),
+            4 => Some(Value::wait(address, 8, value, flags)),
+            5 => Some(Value::write(address, 8, value)),
+            _ => None,
+        }
+    };
+    // CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES and CU_STREAM_MEM_OP_BARRIER touch nothing.
+    all.filter(|of| ![3, 6].contains(&(of[0] as u32))).map(value).collect()
+}
+
+/// The writes that the host may see, and the numbers by which they and host functions are known.
+#[derive(Default)]
+pub(crate) struct Values {
+    pub(crate) pending: Vec<Pending>,
+    /// The last number that was given.
+    pub(crate) place: u64,
+}
+
+impl Values {
+    /// A number that nothing has yet.
+    pub(crate) fn new_place(&mut self) -> u64 {
+        self.place += 1;
+        self.place
+    }
+
+    /// A value that a later one of the same call sets back, or that was one too many, counts as seen
+    /// at once.
+    pub(crate) fn keep_pending(&self, place: &mut Option<u64>) {
+        place.take_if(|place| self.pending.iter().all(|of| of.place != *place));
+    }
+}

@@ -1,0 +1,147 @@
+//! What the process is told at its end.
+
+use core::sync::atomic::{AtomicBool, Ordering};
+use std::sync::TryLockError;
+use std::time::Duration;
+
+use crate::call::threads;
+use crate::lock::Guard;
+use crate::model::kernels::Kernel;
+use crate::names::is_like_a_hooked_one;
+use crate::pinned::faults::Inside;
+use crate::report::counts::COUNTED;
+use crate::watch::host_functions::take_posted;
+use crate::watch::pinned::stop_watching;
+use crate::watch::{WATCH, Watch};
+use crate::{guard, thunks};
+
+/// Reports what was held back until the end, and writes how much was seen, and what was not.
+pub fn summary() {
+    if guard::off() && guard::error().is_none() {
+        return;
+    }
+    let Some(mut watch) = lock_at_end() else { return };
+    let Some(watch) = &mut *watch else { return };
+    if std::mem::replace(&mut watch.seen.ended, true) {
+        return;
+    }
+    if let Some(error) = guard::error() {
+        let text = format!("order check: off since an error inside the checker: {error}");
+        watch.feed.observer_mut().findings.note(&text);
+        return;
+    }
+    let _inside = Inside::new();
+    guard::own(|| sum_up(watch));
+}
+
+/// Whether the summary waits for the lock.
+pub(crate) static WAITS: AtomicBool = AtomicBool::new(false);
+
+pub(crate) fn waits_for_lock() -> bool {
+    WAITS.load(Ordering::Relaxed)
+}
+
+/// The lock, also after an error. A thread that ends the process, or that goes on, may have it.
+pub(crate) fn lock_at_end() -> Option<Guard<'static, Option<Watch>>> {
+    let lock = || match WATCH.try_lock() {
+        Ok(watch) => Some(watch),
+        Err(TryLockError::Poisoned(of)) => Some(of.into_inner()),
+        Err(TryLockError::WouldBlock) => {
+            WAITS.store(true, Ordering::Relaxed);
+            std::thread::sleep(Duration::from_millis(1));
+            None
+        }
+    };
+    let watch = (0..5000).find_map(|_| lock());
+    WAITS.store(false, Ordering::Relaxed);
+    watch
+}
+
+pub(crate) fn sum_up(watch: &mut Watch) {
+    watch.submit_waiting();
+    take_posted(watch);
+    let of_host = watch.pinned.lines();
+    stop_watching(watch);
+    let unlisted = crate::hooks::unlisted();
+    let words = watch.kernels.known.values().flat_map(Kernel::judged);
+    watch.feed.observer_mut().decide(words);
+    let (calls, seen) = (watch.seen.calls, watch.seen);
+    // Those of graphs, too.
+    let undescribed = !watch.kernels.known.is_empty() && !watch.questions.describe_kernels();
+    let findings = &mut watch.feed.observer_mut().findings;
+    // A program that only looks for a driver has none.
+    if calls > 0 {
+        findings.summary(&[
+            ("kernels", seen.kernels),
+            ("copies", seen.copies),
+            ("graphs", seen.graphs),
+            ("threads", threads()),
+        ]);
+    }
+    if undescribed {
+        let text = "the driver does not describe the parameters of kernels (CUDA 12.4 does)";
+        findings.note(&format!("order check: {text}: their accesses were not seen"));
+    }
+    of_host.iter().for_each(|line| findings.note(&format!("order check: {line}")));
+    for name in unlisted {
+        let like = match is_like_a_hooked_one(&name) {
+            true => ", though others of its name are modelled",
+            false => "",
+        };
+        findings.note(&format!("order check: not in the list of functions: {name}{like}"));
+    }
+    for (name, calls) in thunks::called() {
+        let text = "not modelled, so each call counts as ordering everything";
+        findings.note(&format!("order check: {text}: {name} {calls} times"));
+    }
+    for (count, one, what) in [
+        (seen.unknown, "launch", "launches of graphs"),
+        (seen.formats, "copy", "batches of copies of arrays whose format is unknown"),
+        (seen.operations, "batch", "batches of operations in memory of an unknown kind"),
+    ] {
+        let text = format!("not modelled, so each {one} counts as ordering everything");
+        if count > 0 {
+            findings.note(&format!("order check: {text}: {count} {what}"));
+        }
+    }
+    for (count, what) in [
+        (seen.launchable, "graphs may be launched by kernels; such launches are not seen"),
+        (
+            seen.changeable,
+            "nodes of graphs may be changed by kernels; their accesses are not known",
+        ),
+        (
+            seen.allocating,
+            "nodes of graphs allocate memory; kernels with its addresses are not seen",
+        ),
+        (
+            seen.crowded,
+            "values that streams write counted as seen at once, as too many were pending",
+        ),
+    ] {
+        if count > 0 {
+            findings.note(&format!("order check: {count} {what}"));
+        }
+    }
+    let assumed: Vec<String> = watch
+        .feed
+        .assumed()
+        .map(|(what, after, count)| {
+            format!(
+                "order check: assumed, so an error may be missed: {what}: {after} {count} times"
+            )
+        })
+        .collect();
+    let findings = &mut watch.feed.observer_mut().findings;
+    assumed.iter().for_each(|line| findings.note(line));
+    let mut tables = 0;
+    if let Some(of) = COUNTED.get() {
+        of(&mut |name, calls| {
+            tables += if name == "cuGetExportTable" { calls } else { 0 };
+        });
+    }
+    if tables > 0 {
+        let text = "tables of functions without names were asked for";
+        findings.note(&format!("order check: {tables} {text}; calls through them are not seen"));
+    }
+}

@@ -1,0 +1,33 @@
+//! Host functions, and destructors of user objects.
+
+use core::sync::atomic::Ordering;
+use std::sync::PoisonError;
+
+use crate::model::host_functions::{HAVE_POSTED, POSTED, Posted};
+use crate::watch::Watch;
+
+/// What was posted since the last call.
+pub(crate) fn take_posted(watch: &mut Watch) {
+    if HAVE_POSTED.swap(false, Ordering::Acquire) {
+        let all = std::mem::take(&mut *POSTED.lock().unwrap_or_else(PoisonError::into_inner));
+        all.into_iter().for_each(|(thread, posted)| apply_posted(watch, thread, posted));
+    }
+}
+
+pub(crate) fn apply_posted(watch: &mut Watch, thread: u64, posted: Posted) {
+    watch.feed.observer_mut().thread_of_host_function = Some(thread);
+    match posted {
+        Posted::Begins(place) => {
+            watch.begins_with(place);
+            watch.feed.function_begins(place);
+        }
+        Posted::Ends(place) => watch.feed.function_ends(place),
+        Posted::DestructorBegins(of) => {
+            watch.host_functions.object_ended(&of);
+            watch.feed.object_released(of.number);
+            watch.feed.destructor_begins();
+        }
+        Posted::DestructorEnds => watch.feed.destructor_ends(),
+    }
+    watch.feed.observer_mut().thread_of_host_function = None;
+}

@@ -1,0 +1,88 @@
+use core::ffi::{CStr, c_void};
+use std::collections::HashMap;
+use std::fs::OpenOptions;
+use std::sync::PoisonError;
+use std::time::Instant;
+
+use cuda_order_check::feed::Feed;
+use cuda_order_check::{Options, Warnings};
+
+use crate::fork::watch_forks;
+use crate::lock::{Lock, Rank};
+use crate::model::contexts::Contexts;
+use crate::model::driver::{Questions, demangled};
+use crate::model::graphs::Graphs;
+use crate::model::host_functions::{HostFunctions, Keeper};
+use crate::model::kernels::Kernels;
+use crate::model::memory::Allocations;
+use crate::model::nodes::GraphQuestions;
+use crate::model::objects::Objects;
+use crate::model::pinned::{Alias, Pinned, State};
+use crate::model::streams::{ExternalSemaphores, Streams};
+use crate::model::values::Values;
+use crate::model::waiting::Waiting;
+use crate::report::counts::Seen;
+use crate::report::output::{self, Output};
+use crate::report::trace::{TRACE, Trace};
+use crate::settings::{Kind, Settings};
+use crate::watch::{WATCH, Watch};
+use crate::{guard, pinned};
+
+/// Checks the host's accesses to pinned memory from now on. `off` is a reason not to.
+pub fn watch_host(off: Option<&'static str>, resolve: &dyn Fn(&CStr) -> *mut c_void) {
+    // It is no call: a child of a fork that comes before the first one is checked.
+    let mut watch = WATCH.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(watch) = &mut *watch {
+        let alias = resolve(c"cuda_soft_driver_alias");
+        // SAFETY: NULL, or the software driver's function of that name.
+        watch.pinned.alias = unsafe { core::mem::transmute::<*mut c_void, Option<Alias>>(alias) };
+        watch.pinned.driver = resolve(c"cuInit").addr();
+        watch.pinned.state = match off {
+            Some(reason) => {
+                pinned::stop();
+                State::Off(reason)
+            }
+            None => {
+                pinned::prepare();
+                State::On
+            }
+        };
+    }
+}
+
+pub(crate) fn start(resolve: &dyn Fn(&CStr) -> *mut c_void, settings: &Settings) {
+    let open = |path: &String| {
+        let path = path.replace("%p", &std::process::id().to_string());
+        let file = OpenOptions::new().create(true).append(true).open(&path);
+        output::open(&path, "there is no trace", file)
+    };
+    if let Some(file) = settings.trace.as_ref().and_then(open) {
+        let counts = Lock::new(Rank::Counts, HashMap::new());
+        let _ = TRACE.set(Trace { file, begin: Instant::now(), counts });
+    }
+    let output = Output::new(settings);
+    let mut warnings = Warnings::NONE;
+    warnings.lost_record = settings.has(Kind::Records);
+    guard::start();
+    watch_forks();
+    cuda_order_check::trace::demangle_with(demangled);
+    let mut watch = WATCH.lock().unwrap_or_else(PoisonError::into_inner);
+    let questions = Questions::new(resolve);
+    *watch = Some(Watch {
+        feed: Feed::new(Options::new().unseen_writers(true).warnings(warnings), output),
+        questions,
+        seen: Seen::default(),
+        contexts: Contexts::new(questions),
+        streams: Streams::default(),
+        external: ExternalSemaphores::new(),
+        memory: Allocations::default(),
+        pinned: Pinned::new(),
+        values: Values::default(),
+        graphs: Graphs::new(GraphQuestions::new(resolve)),
+        kernels: Kernels::new(),
+        host_functions: HostFunctions::new(Keeper::new(resolve)),
+        in_use: Objects::default(),
+        waiting: Waiting::default(),
+        under_way: Vec::new(),
+    });
+}

@@ -1,0 +1,252 @@
+//! For FFmpeg (rows) and cuda.core (layers): copies of rows, and of layers of rows; memsets of
+//! rows.
+
+use core::ffi::c_uint;
+
+use cuda_order_check::Access;
+
+use crate::abi::*;
+use crate::allocation;
+use crate::arg::{In, Ptr, StreamArg};
+use crate::copy::synchronous::{peers, synchronous, synchronous_between};
+use crate::copy::{HostAfter, feed_pageable, submit, waits_for_copy};
+use crate::machine::State;
+use crate::machine::call_frame::CallFrame;
+use crate::memory::Place;
+use crate::memory::blocks::{Block, Extent};
+use crate::memory::work::{CopyRows, MemoryWork, SetRows};
+use crate::stream::wait_idle;
+
+/// Where the rows of a copy are: in memory of the host (`CU_MEMORYTYPE_HOST`), of the device, in an
+/// array, or wherever the address says.
+pub(crate) const MEMORY_HOST: u32 = 1;
+pub(crate) const MEMORY_DEVICE: u32 = 2;
+const MEMORY_ARRAY: u32 = 3;
+const MEMORY_UNIFIED: u32 = 4;
+
+impl From<Side2D> for Side3D {
+    fn from(side: Side2D) -> Self {
+        let Side2D { x, y, memory_type, host, device, array, pitch } = side;
+        let reserved = core::ptr::null_mut();
+        Self { x, y, z: 0, lod: 0, memory_type, host, device, array, reserved, pitch, height: 0 }
+    }
+}
+
+impl From<Copy2D> for Copy3D {
+    fn from(copy: Copy2D) -> Self {
+        let Copy2D { source, destination, width, height } = copy;
+        Self { source: source.into(), destination: destination.into(), width, height, depth: 1 }
+    }
+}
+
+/// The bytes from a block's first to its last, in the kind of memory that the copy names.
+fn span(state: &State, side: &Side3D, offset: usize, bytes: usize) -> Result<Place, CUresult> {
+    let device = side.device.checked_add(offset as u64).ok_or(INVALID_VALUE);
+    match side.memory_type {
+        MEMORY_HOST if side.host.is_null() => Err(INVALID_VALUE),
+        MEMORY_HOST => {
+            Ok(state.memory.addresses.host_range(side.host.wrapping_byte_add(offset), bytes))
+        }
+        MEMORY_DEVICE => state.memory.addresses.device_range(device?, bytes),
+        MEMORY_UNIFIED if side.device == 0 => Err(INVALID_VALUE),
+        MEMORY_UNIFIED => state.memory.addresses.any_range(device?, bytes),
+        // There are none.
+        MEMORY_ARRAY => Err(NOT_SUPPORTED),
+        _ => Err(INVALID_VALUE),
+    }
+}
+
+/// One side of a copy. Documented: a distance between rows that is given is at least as long as
+/// what is before the row's bytes and they themselves; with none the rows follow each other.
+pub(crate) fn block(state: &State, side: &Side3D, extent: Extent) -> Result<Block, CUresult> {
+    let Extent { width, height, depth } = extent;
+    let row = side.x.checked_add(width).ok_or(INVALID_VALUE)?;
+    let rows = side.y.checked_add(height).ok_or(INVALID_VALUE)?;
+    let pitch = if side.pitch == 0 { row } else { side.pitch };
+    let layer = if side.height == 0 { rows } else { side.height };
+    // Measured: one that is too long for the device (`MAX_PITCH`) is no error.
+    if pitch < row || (depth > 1 && layer < rows) {
+        return Err(INVALID_VALUE);
+    }
+    let places = || {
+        let slice = pitch.checked_mul(layer)?;
+        let before = side.z.checked_mul(slice)?.checked_add(side.y.checked_mul(pitch)?)?;
+        let layers = (depth - 1).checked_mul(slice)?;
+        let bytes = layers.checked_add((height - 1).checked_mul(pitch)?)?.checked_add(width)?;
+        Some((slice, before.checked_add(side.x)?, bytes))
+    };
+    let (slice, offset, bytes) = places().ok_or(INVALID_VALUE)?;
+    Ok(Block { place: span(state, side, offset, bytes)?, pitch, slice })
+}
+
+/// What a copy does; none if it is of nothing.
+pub(crate) fn copy_of_rows(
+    state: &State,
+    call: &CallFrame,
+    copy: &Copy3D,
+) -> Result<Option<CopyRows>, CUresult> {
+    let Copy3D { source, destination, width, height, depth } = copy;
+    let extent = Extent { width: *width, height: *height, depth: *depth };
+    if extent.width == 0 || extent.height == 0 || extent.depth == 0 {
+        return Ok(None);
+    }
+    let (to, from) = (block(state, destination, extent)?, block(state, source, extent)?);
+    allocation::may_write(state, call, &to.place)?;
+    Ok(Some(CopyRows { to, from, extent }))
+}
+
+fn copy(
+    call: &CallFrame,
+    copy: Result<Copy3D, CUresult>,
+    stream: StreamArg,
+) -> Result<HostAfter, CUresult> {
+    let mut state = call.ready()?;
+    let copy = copy?;
+    let stream = state.stream(call, stream)?;
+    let Some(mut rows) = copy_of_rows(&state, call, &copy)? else { return Ok(HostAfter::Nothing) };
+    if state.captures.is_capturing(stream) {
+        submit(call, state, stream, MemoryWork::CopyRows(Box::new(rows)))?;
+        return Ok(HostAfter::Nothing);
+    }
+    let after = HostAfter::copy(&state.memory, &rows.to.place, &rows.from.place);
+    let waits = waits_for_copy(&state.memory, &rows.to.place, &rows.from.place);
+    // As for a copy of bytes: ordinary memory has been read when the call returns, and written.
+    if rows.from.place.pageable() {
+        feed_pageable(state.feed.as_deref_mut(), &rows.from.place, || {
+            rows.from.accesses(rows.extent, Access::read)
+        });
+        rows.from = rows.from.staged(rows.extent);
+    }
+    feed_pageable(state.feed.as_deref_mut(), &rows.to.place, || {
+        rows.to.accesses(rows.extent, Access::write)
+    });
+    submit(call, state, stream, MemoryWork::CopyRows(Box::new(rows)))?;
+    if waits {
+        wait_idle(call, call.ready()?, stream, true)?;
+    }
+    Ok(after)
+}
+
+pub(crate) fn memcpy_2d_async(call: &CallFrame, rows: In<Copy2D>, stream: StreamArg) -> Answer {
+    copy(call, rows.get().map(Copy3D::from), stream).map(drop)
+}
+
+pub(crate) fn memcpy_2d(call: &CallFrame, rows: In<Copy2D>) -> Answer {
+    synchronous(call, |stream| copy(call, rows.get().map(Copy3D::from), stream))
+}
+
+pub(crate) fn memcpy_3d_async(call: &CallFrame, layers: In<Copy3D>, stream: StreamArg) -> Answer {
+    copy(call, layers.get(), stream).map(drop)
+}
+
+pub(crate) fn memcpy_3d(call: &CallFrame, layers: In<Copy3D>) -> Answer {
+    synchronous(call, |stream| copy(call, layers.get(), stream))
+}
+
+/// The contexts of a copy between contexts (`CUDA_MEMCPY3D_PEER`), whose sides name them where a
+/// plain copy has nothing.
+fn between(call: &CallFrame, copy: &Copy3D) -> Result<Vec<u32>, CUresult> {
+    let context = |side: &Side3D| Ptr::of_handle(side.reserved.cast());
+    peers(call, context(&copy.destination), context(&copy.source))
+}
+
+pub(crate) fn memcpy_3d_peer_async(
+    call: &CallFrame,
+    layers: In<Copy3D>,
+    stream: StreamArg,
+) -> Answer {
+    let layers = layers.get()?;
+    between(call, &layers)?;
+    copy(call, Ok(layers), stream).map(drop)
+}
+
+pub(crate) fn memcpy_3d_peer(call: &CallFrame, layers: In<Copy3D>) -> Answer {
+    let layers = layers.get()?;
+    let contexts = between(call, &layers)?;
+    synchronous_between(call, contexts, |stream| copy(call, Ok(layers), stream))
+}
+
+/// What is set: rows of elements.
+#[derive(Clone, Copy)]
+pub(crate) struct Rows {
+    pub(crate) address: u64,
+    pub(crate) pitch: usize,
+    pub(crate) value: u32,
+    pub(crate) element: usize,
+    /// Elements in a row.
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+}
+
+/// The work that sets rows, and what the host is after if it is not given a stream; none if
+/// there is nothing to set.
+pub(crate) fn set_of_rows(
+    state: &State,
+    call: &CallFrame,
+    rows: Rows,
+) -> Result<Option<(MemoryWork, HostAfter)>, CUresult> {
+    let Rows { address, pitch, value, element, width, height } = rows;
+    let width = width.checked_mul(element).ok_or(INVALID_VALUE)?;
+    let one = height <= 1;
+    let aligned = |number: u64| number.is_multiple_of(element as u64);
+    if !aligned(address) || (!one && (!aligned(pitch as u64) || pitch < width)) {
+        return Err(INVALID_VALUE);
+    }
+    if width == 0 || height == 0 {
+        return Ok(None);
+    }
+    let extent = Extent { width, height, depth: 1 };
+    let bytes = (height - 1).checked_mul(pitch).and_then(|rows| rows.checked_add(width));
+    let place = state.memory.addresses.device_range(address, bytes.ok_or(INVALID_VALUE)?)?;
+    allocation::may_write(state, call, &place)?;
+    let after = HostAfter::set(&state.memory, &place);
+    let to = Block { place, pitch: if one { width } else { pitch }, slice: 0 };
+    let work = MemoryWork::SetRows(Box::new(SetRows { to, value, element, extent }));
+    Ok(Some((work, after)))
+}
+
+fn set(call: &CallFrame, rows: Rows, stream: StreamArg) -> Result<HostAfter, CUresult> {
+    let mut state = call.ready()?;
+    let stream = state.stream(call, stream)?;
+    let Some((work, after)) = set_of_rows(&state, call, rows)? else {
+        return Ok(HostAfter::Nothing);
+    };
+    submit(call, state, stream, work)?;
+    Ok(after)
+}
+
+macro_rules! sets_of_rows {
+    ($($asynchronous:ident, $synchronous:ident: $value:ty, $element:literal;)*) => {$(
+        pub(crate) fn $asynchronous(
+            call: &CallFrame,
+            address: CUdeviceptr,
+            pitch: usize,
+            value: $value,
+            width: usize,
+            height: usize,
+            stream: StreamArg,
+        ) -> Answer {
+            let (value, element) = (c_uint::from(value), $element);
+            set(call, Rows { address, pitch, value, element, width, height }, stream).map(drop)
+        }
+
+        pub(crate) fn $synchronous(
+            call: &CallFrame,
+            address: CUdeviceptr,
+            pitch: usize,
+            value: $value,
+            width: usize,
+            height: usize,
+        ) -> Answer {
+            let (value, element) = (c_uint::from(value), $element);
+            let rows = Rows { address, pitch, value, element, width, height };
+            synchronous(call, |stream| set(call, rows, stream))
+        }
+    )*};
+}
+
+sets_of_rows! {
+    memset_2d_8_async, memset_2d_8: core::ffi::c_uchar, 1;
+    memset_2d_16_async, memset_2d_16: core::ffi::c_ushort, 2;
+    memset_2d_32_async, memset_2d_32: c_uint, 4;
+}

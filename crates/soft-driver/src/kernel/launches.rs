@@ -1,0 +1,502 @@
+//! For cuda.core, numba-cuda and cudarc: launches of kernels, their nodes in graphs, and how many blocks fit on a
+//! multiprocessor.
+
+use core::any::Any;
+use core::ffi::{c_int, c_uint, c_void};
+use std::sync::Arc;
+
+use crate::abi::*;
+use crate::arg::{In, Memory, Ptr, StreamArg};
+use crate::device::MULTIPROCESSORS;
+use crate::engine::work::Task;
+use crate::graph::NodeKind;
+use crate::graph::calls::add_node_with;
+use crate::kernel::modules::{
+    MAX_DYNAMIC_SHARED, default_attribute, function, load_function, not_registered, ready,
+};
+use crate::kernel::{Kernel, Launch};
+use crate::machine::State;
+use crate::machine::call_frame::CallFrame;
+
+/// The words of `extra`: its end, the buffer with the parameters, and the buffer's size.
+const END: usize = 0;
+const BUFFER: usize = 1;
+const SIZE: usize = 2;
+
+/// As the device's attributes have them: of a launch, and of a multiprocessor.
+const MAX_THREADS: u32 = 1024;
+const MAX_BLOCK: [u32; 3] = [1024, 1024, 64];
+const MAX_GRID: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
+const WARP: u32 = 32;
+const PROCESSOR_THREADS: u32 = 2048;
+const PROCESSOR_BLOCKS: u32 = 32;
+const PROCESSOR_SHARED: usize = 233_472;
+/// The shared memory of each block that the driver takes for itself.
+const RESERVED_SHARED: usize = 1024;
+
+/// The attributes of a launch that change nothing here: none, caching, cooperation, waiting,
+/// clusters, programmatic order of launches, priority, memory synchronisation, preferences.
+const ATTRIBUTES: [u32; 13] = [0, 1, COOPERATIVE, 3, 4, 5, 6, 8, 9, 10, 11, 14, 16];
+const COOPERATIVE: u32 = 2;
+
+/// `CUlaunchConfig`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct LaunchConfig {
+    grid: [c_uint; 3],
+    block: [c_uint; 3],
+    shared_bytes: c_uint,
+    stream: CUstream,
+    attributes: *const [u64; 9],
+    count: c_uint,
+}
+
+/// The parameters of a launch: an array with the address of each, or a buffer with all of them.
+#[derive(Clone, Copy)]
+struct Parameters {
+    each: In<*mut c_void>,
+    extra: In<*mut c_void>,
+}
+
+impl Parameters {
+    /// Copies them into the layout of the kernel.
+    fn read(self, kernel: &Kernel) -> Result<Vec<u8>, CUresult> {
+        let bytes = kernel.layout().last().map_or(0, |range| range.end);
+        if !self.extra.is_null() {
+            return if self.each.is_null() { self.buffer(bytes) } else { Err(INVALID_VALUE) };
+        }
+        let mut read = vec![0; bytes];
+        for (index, range) in kernel.layout().enumerate() {
+            self.each.required()?;
+            // SAFETY: by the contract of the C call, the array has the address of each parameter.
+            let from = unsafe { self.each.raw().add(index).read() };
+            if from.is_null() {
+                return Err(INVALID_VALUE);
+            }
+            // SAFETY: by the contract of the C call, and of the registration, a parameter of this
+            // size is there.
+            let from = unsafe { core::slice::from_raw_parts(from.cast::<u8>(), range.len()) };
+            read[range].copy_from_slice(from);
+        }
+        Ok(read)
+    }
+
+    /// Documented: `extra` is pairs of a name and a value.
+    fn buffer(self, bytes: usize) -> Result<Vec<u8>, CUresult> {
+        let (mut buffer, mut size) = (core::ptr::null::<u8>(), None);
+        for pair in 0.. {
+            // SAFETY: by the contract of the C call, the array goes on until its end.
+            let word = |at: usize| unsafe { self.extra.raw().add(2 * pair + at).read() };
+            match word(0).addr() {
+                END if pair == 0 && bytes == 0 => return Ok(Vec::new()),
+                END => break,
+                BUFFER => buffer = word(1).cast(),
+                // SAFETY: by the contract of the C call, a size or NULL.
+                SIZE => size = unsafe { word(1).cast::<usize>().as_ref() }.copied(),
+                _ => return Err(INVALID_VALUE),
+            }
+        }
+        let size = size.filter(|_| !buffer.is_null()).ok_or(INVALID_VALUE)?;
+        // Measured of 64 bytes for 12. The padding of a structure was not asked about.
+        if size > bytes.next_multiple_of(16) {
+            return Err(CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+        }
+        // SAFETY: by the contract of the C call, the buffer has its size.
+        let mut read = unsafe { core::slice::from_raw_parts(buffer, size.min(bytes)) }.to_vec();
+        // Measured: a buffer that is too short is no error. What the kernel gets was not asked.
+        read.resize(bytes, 0);
+        Ok(read)
+    }
+}
+
+/// What is launched.
+struct Given {
+    function: Memory,
+    grid: [u32; 3],
+    block: [u32; 3],
+    shared_bytes: u32,
+    parameters: Parameters,
+    /// Whether its blocks wait for each other, so that all have to run at the same time.
+    cooperative: bool,
+}
+
+/// How many bytes of dynamic shared memory a block of the function can have.
+fn most_shared(state: &State, function: u32) -> usize {
+    let set = state.modules.functions[function].attributes.get(&MAX_DYNAMIC_SHARED).copied();
+    let most = set.unwrap_or_else(|| default_attribute(MAX_DYNAMIC_SHARED));
+    usize::try_from(most).unwrap_or(0)
+}
+
+/// How many blocks run on a multiprocessor at the same time.
+fn resident_blocks(state: &State, function: u32, threads: u32, shared_bytes: usize) -> u32 {
+    if threads > MAX_THREADS || shared_bytes > most_shared(state, function) {
+        return 0;
+    }
+    let by_shared = PROCESSOR_SHARED / (shared_bytes + RESERVED_SHARED);
+    let by_threads = PROCESSOR_THREADS / threads.max(1).next_multiple_of(WARP);
+    by_threads.min(PROCESSOR_BLOCKS).min(by_shared as u32)
+}
+
+/// Refuses what no device could run.
+fn check_size(state: &State, function: u32, given: &Given) -> Answer {
+    let within = |sizes: [u32; 3], limits: [u32; 3]| {
+        sizes.into_iter().zip(limits).all(|(size, limit)| (1..=limit).contains(&size))
+    };
+    let shared_bytes = given.shared_bytes as usize;
+    let fits = within(given.grid, MAX_GRID)
+        && within(given.block, MAX_BLOCK)
+        && given.block.into_iter().product::<u32>() <= MAX_THREADS
+        && shared_bytes <= most_shared(state, function);
+    if !fits {
+        return Err(INVALID_VALUE);
+    }
+    let blocks = given.grid.into_iter().map(u64::from).product::<u64>();
+    let resident =
+        resident_blocks(state, function, given.block.into_iter().product(), shared_bytes);
+    // Documented.
+    if given.cooperative && blocks > u64::from(resident * MULTIPROCESSORS) {
+        return Err(CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+    }
+    Ok(())
+}
+
+/// What a launch or a node of a kernel does.
+fn make(call: &CallFrame, given: &Given) -> Result<Launch, CUresult> {
+    let state = ready(call)?;
+    let function = function(&state, given.function)?;
+    let name = &state.modules.functions[function].name;
+    let Some(kernel) = state.modules.kernel(name).cloned() else {
+        return Err(not_registered(call, &state, name));
+    };
+    check_size(&state, function, given)?;
+    let epoch = state.life.epoch;
+    drop(state);
+    let parameters = given.parameters.read(&kernel)?;
+    let begin = parameters.as_ptr().expose_provenance();
+    let mut launch = Launch {
+        function: given.function.addr(),
+        addresses: kernel.layout().map(|range| begin + range.start).collect(),
+        machine: call.machine,
+        epoch,
+        grid: given.grid,
+        block: given.block,
+        shared_bytes: given.shared_bytes,
+        parameters,
+        accesses: Vec::new(),
+        kernel,
+    };
+    launch.declare()?;
+    if launch.kernel.declare.is_none() {
+        let name = launch.kernel.name.to_string_lossy();
+        call.ready()?.feed(|feed, _| feed.observer_mut().launched_unchecked(&name));
+    }
+    Ok(launch)
+}
+
+fn launch(call: &CallFrame, given: &Given, stream: StreamArg) -> Answer {
+    let launch = Arc::new(make(call, given)?);
+    let mut state = call.ready()?;
+    let stream = state.stream(call, stream)?;
+    let function = function(&state, given.function)?;
+    let module = state.modules.functions[function].module;
+    let owner = state.modules.modules[module].context.map(|(context, _)| context);
+    let here = state.streams[stream].context;
+    let other = |context: u32| {
+        let (owner, here) = (&state.contexts[context], &state.contexts[here]);
+        context != state.streams[stream].context && !(owner.device == here.device && here.green)
+    };
+    if owner.is_some_and(other) {
+        return Err(INVALID_HANDLE);
+    }
+    let State { captures, streams, graphs, .. } = &mut *state;
+    if captures.add(streams, graphs, call.number, stream, || NodeKind::Device(launch.clone()))? {
+        return Ok(());
+    }
+    let mut state = load_function(call, state, function)?;
+    // Another thread may have destroyed it meanwhile.
+    if state.streams.get(stream).is_none() {
+        return Err(INVALID_HANDLE);
+    }
+    let streams = state.streams.len();
+    state.engine.threads.ensure_device(call.machine, streams)?;
+    state.running().submit(stream, Task::Device(launch));
+    Ok(())
+}
+
+#[expect(clippy::too_many_arguments, reason = "the driver's")]
+pub(crate) fn launch_kernel(
+    call: &CallFrame,
+    function: Memory,
+    grid_x: c_uint,
+    grid_y: c_uint,
+    grid_z: c_uint,
+    block_x: c_uint,
+    block_y: c_uint,
+    block_z: c_uint,
+    shared_bytes: c_uint,
+    stream: StreamArg,
+    each: In<*mut c_void>,
+    extra: In<*mut c_void>,
+) -> Answer {
+    let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
+    let parameters = Parameters { each, extra };
+    let given = Given { function, grid, block, shared_bytes, parameters, cooperative: false };
+    launch(call, &given, stream)
+}
+
+#[expect(clippy::too_many_arguments, reason = "the driver's")]
+pub(crate) fn launch_cooperative_kernel(
+    call: &CallFrame,
+    function: Memory,
+    grid_x: c_uint,
+    grid_y: c_uint,
+    grid_z: c_uint,
+    block_x: c_uint,
+    block_y: c_uint,
+    block_z: c_uint,
+    shared_bytes: c_uint,
+    stream: StreamArg,
+    each: In<*mut c_void>,
+) -> Answer {
+    let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
+    let parameters = Parameters { each, extra: Ptr::NULL };
+    let given = Given { function, grid, block, shared_bytes, parameters, cooperative: true };
+    launch(call, &given, stream)
+}
+
+pub(crate) fn launch_kernel_ex(
+    call: &CallFrame,
+    config: In<LaunchConfig>,
+    function: Memory,
+    each: In<*mut c_void>,
+    extra: In<*mut c_void>,
+) -> Answer {
+    let LaunchConfig { grid, block, shared_bytes, stream, attributes, count } = config.get()?;
+    let attributes = In::of_handle(attributes.cast_mut()).read_array(count as usize)?;
+    // The attribute's number is the first word of each. Events of a launch, for example, would have
+    // to happen.
+    if attributes.iter().any(|[id, ..]| !ATTRIBUTES.contains(&(*id as u32))) {
+        ready(call)?
+            .misuses
+            .say_unsupported(call, "an attribute of cuLaunchKernelEx with an effect");
+        return Err(NOT_SUPPORTED);
+    }
+    // Its value is the second word.
+    let cooperative =
+        attributes.iter().any(|[id, on, ..]| *id as u32 == COOPERATIVE && *on as u32 != 0);
+    let parameters = Parameters { each, extra };
+    let given = Given { function, grid, block, shared_bytes, parameters, cooperative };
+    launch(call, &given, Ptr::of_handle(stream))
+}
+
+// Nodes of graphs.
+
+/// `CUDA_KERNEL_NODE_PARAMS`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct NodeParams {
+    function: *mut c_void,
+    grid: [c_uint; 3],
+    block: [c_uint; 3],
+    shared_bytes: c_uint,
+    each: *mut *mut c_void,
+    extra: *mut *mut c_void,
+}
+
+/// `CUDA_KERNEL_NODE_PARAMS_v2`: a kernel in place of a function, in a context.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct NodeParams2 {
+    params: NodeParams,
+    kernel: *mut c_void,
+    context: CUcontext,
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<NodeParams>() == 56 && size_of::<NodeParams2>() == 72);
+
+impl NodeParams2 {
+    fn launch(self, call: &CallFrame) -> Result<Arc<Launch>, CUresult> {
+        let NodeParams { function, grid, block, shared_bytes, each, extra } = self.params;
+        let function = Ptr::of_handle(if function.is_null() { self.kernel } else { function });
+        let parameters = Parameters { each: Ptr::of_handle(each), extra: Ptr::of_handle(extra) };
+        let given = Given { function, grid, block, shared_bytes, parameters, cooperative: false };
+        make(call, &given).map(Arc::new)
+    }
+}
+
+impl From<NodeParams> for NodeParams2 {
+    fn from(params: NodeParams) -> Self {
+        Self { params, kernel: core::ptr::null_mut(), context: core::ptr::null_mut() }
+    }
+}
+
+/// What a node launches.
+fn launch_of(node: &NodeKind) -> Result<&Launch, CUresult> {
+    let NodeKind::Device(work) = node else { return Err(INVALID_VALUE) };
+    let work: &dyn Any = &**work;
+    work.downcast_ref().ok_or(INVALID_VALUE)
+}
+
+fn params_of(state: &State, node: Ptr<CUgraphNode_st>) -> Result<NodeParams, CUresult> {
+    let launch = launch_of(&state.graphs.node(node)?.kind)?;
+    Ok(NodeParams {
+        function: core::ptr::without_provenance_mut(launch.function as usize),
+        grid: launch.grid,
+        block: launch.block,
+        shared_bytes: launch.shared_bytes,
+        // The program only reads them.
+        each: launch.addresses.as_ptr().cast_mut().cast(),
+        extra: core::ptr::null_mut(),
+    })
+}
+
+fn set_in_graph(call: &CallFrame, node: Ptr<CUgraphNode_st>, params: NodeParams2) -> Answer {
+    let launch = params.launch(call)?;
+    let mut state = call.ready()?;
+    let node = state.graphs.node_mut(node)?;
+    launch_of(&node.kind)?;
+    node.kind = NodeKind::Device(launch);
+    Ok(())
+}
+
+fn set_in_exec(
+    call: &CallFrame,
+    exec: Ptr<CUgraphExec_st>,
+    node: Ptr<CUgraphNode_st>,
+    params: NodeParams2,
+) -> Answer {
+    let launch = params.launch(call)?;
+    let mut state = call.ready()?;
+    let exec = state.graphs.find_exec(exec)?;
+    let node = state.graphs.exec_node(exec, node)?;
+    launch_of(&node.kind)?;
+    node.kind = NodeKind::Device(launch);
+    let State { graphs, feed, .. } = &mut *state;
+    graphs.feed_exec(feed.as_deref_mut(), exec);
+    Ok(())
+}
+
+/// The calls, in their two versions.
+macro_rules! nodes {
+    ($($params:ty: $add:ident, $get:ident, $set:ident, $set_exec:ident;)*) => {$(
+        pub(crate) fn $add(
+            call: &CallFrame,
+            node: Ptr<CUgraphNode>,
+            graph: Ptr<CUgraph_st>,
+            dependencies: In<CUgraphNode>,
+            count: usize,
+            params: In<$params>,
+        ) -> Answer {
+            let launch = NodeParams2::from(params.get()?).launch(call)?;
+            let kind = |_: &State| Ok(NodeKind::Device(launch));
+            add_node_with(call, node, graph, dependencies, count, kind)
+        }
+
+        pub(crate) fn $get(
+            call: &CallFrame,
+            node: Ptr<CUgraphNode_st>,
+            params: Ptr<$params>,
+        ) -> Answer {
+            params.put(NodeParams2::from(params_of(&*ready(call)?, node)?).into())
+        }
+
+        pub(crate) fn $set(
+            call: &CallFrame,
+            node: Ptr<CUgraphNode_st>,
+            params: In<$params>,
+        ) -> Answer {
+            set_in_graph(call, node, params.get()?.into())
+        }
+
+        pub(crate) fn $set_exec(
+            call: &CallFrame,
+            exec: Ptr<CUgraphExec_st>,
+            node: Ptr<CUgraphNode_st>,
+            params: In<$params>,
+        ) -> Answer {
+            set_in_exec(call, exec, node, params.get()?.into())
+        }
+    )*};
+}
+
+impl From<NodeParams2> for NodeParams {
+    fn from(params: NodeParams2) -> Self {
+        params.params
+    }
+}
+
+nodes! {
+    NodeParams: graph_add_kernel_node, graph_kernel_node_get_params, graph_kernel_node_set_params,
+        graph_exec_kernel_node_set_params;
+    NodeParams2: graph_add_kernel_node_v2, graph_kernel_node_get_params_v2,
+        graph_kernel_node_set_params_v2, graph_exec_kernel_node_set_params_v2;
+}
+
+// Occupancy: as if no kernel used many registers.
+
+pub(crate) fn active_blocks(
+    call: &CallFrame,
+    blocks: Ptr<c_int>,
+    func: Memory,
+    block_size: c_int,
+    shared_bytes: usize,
+) -> Answer {
+    let state = ready(call)?;
+    let func = function(&state, func)?;
+    match u32::try_from(block_size) {
+        Ok(threads @ 1..) => {
+            blocks.put(resident_blocks(&state, func, threads, shared_bytes) as c_int)
+        }
+        _ => Err(INVALID_VALUE),
+    }
+}
+
+pub(crate) fn active_blocks_with_flags(
+    call: &CallFrame,
+    blocks: Ptr<c_int>,
+    func: Memory,
+    block_size: c_int,
+    shared_bytes: usize,
+    _flags: c_uint,
+) -> Answer {
+    active_blocks(call, blocks, func, block_size, shared_bytes)
+}
+
+pub(crate) fn potential_block_size(
+    call: &CallFrame,
+    grid: Ptr<c_int>,
+    block: Ptr<c_int>,
+    func: Memory,
+    _shared_bytes_of: In<c_void>,
+    shared_bytes: usize,
+    limit: c_int,
+) -> Answer {
+    let state = ready(call)?;
+    let func = function(&state, func)?;
+    grid.required()?;
+    block.required()?;
+    let limit = u32::try_from(limit).ok().filter(|limit| (1..MAX_THREADS).contains(limit));
+    let limit = limit.unwrap_or(MAX_THREADS);
+    // The largest of the sizes with which most threads run.
+    let sizes = (WARP..=limit.next_multiple_of(WARP)).step_by(WARP as usize);
+    let runs = |size: u32| (resident_blocks(&state, func, size, shared_bytes), size);
+    let best = sizes.map(|size| runs(size.min(limit))).max_by_key(|(blocks, size)| blocks * size);
+    let (blocks, size) = best.unwrap_or_default();
+    grid.put((blocks * MULTIPROCESSORS) as c_int)?;
+    block.put(size as c_int)
+}
+
+#[expect(clippy::too_many_arguments, reason = "the driver's")]
+pub(crate) fn potential_block_size_with_flags(
+    call: &CallFrame,
+    grid: Ptr<c_int>,
+    block: Ptr<c_int>,
+    func: Memory,
+    shared_bytes_of: In<c_void>,
+    shared_bytes: usize,
+    limit: c_int,
+    _flags: c_uint,
+) -> Answer {
+    potential_block_size(call, grid, block, func, shared_bytes_of, shared_bytes, limit)
+}

@@ -1,0 +1,171 @@
+//! Functions that a program looks up by name and version.
+
+use cuda_events::foundation::{call, with_current};
+use cuda_events::sys::{
+    CUdevice, CUdeviceptr, CUresult, Function, PFN_cuCtxGetId_v12000, PFN_cuStreamQuery_v2000,
+};
+use cuda_events::{Context, Device, Driver, Error, LoadOptions, Version};
+
+use crate::common;
+
+use common::{Gpu, TestDriver};
+#[cfg(unix)]
+use common::{fork::in_child, own_process};
+
+type Capability = unsafe extern "C" fn(*mut i32, *mut i32, CUdevice) -> CUresult;
+type Reserve = unsafe extern "C" fn(*mut CUdeviceptr, usize, usize, CUdeviceptr, u64) -> CUresult;
+
+/// What the table lacks is found, called with the checks, and named in errors.
+#[test]
+fn a_function_that_the_table_lacks() {
+    let gpu = Gpu::new();
+    let (name, version) = (c"cuDeviceComputeCapability", Version::new(2, 0));
+    // SAFETY: NVIDIA's type of this function.
+    let capability = match unsafe { gpu.driver.entry_point::<Capability>(name, version) } {
+        // Before cuGetProcAddress.
+        Err(error) if gpu.driver.version() < Version::new(11, 3) => {
+            let Error::Unsupported { function, since, .. } = error else { panic!("{error}") };
+            assert_eq!((function.name(), since), ("cuDeviceComputeCapability", version));
+            return;
+        }
+        found => found.expect("a function of CUDA 2.0"),
+    };
+    let (mut major, mut minor) = (0, -1);
+    // SAFETY: places for the numbers.
+    unsafe { call!(gpu.driver, (capability)(&mut major, &mut minor, gpu.device.as_raw())) }
+        .expect("two numbers");
+    assert!(major > 2 && (0..10).contains(&minor), "{major}.{minor}");
+    // SAFETY: as above; the driver refuses the device.
+    let error =
+        unsafe { call!(gpu.driver, (capability)(&mut major, &mut minor, 1000)) }.expect_err("none");
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_DEVICE));
+    assert_eq!(error.function(), Some(capability.function()));
+    let text = error.to_string();
+    assert!(
+        text.starts_with("cuDeviceComputeCapability failed with CUDA_ERROR_INVALID_DEVICE"),
+        "{text}"
+    );
+    // SAFETY: as above.
+    let again = unsafe { gpu.driver.entry_point::<Option<Capability>>(name, version) };
+    let again = again.expect("a second time");
+    assert_eq!(again.function(), capability.function());
+    assert_eq!(again.pointer() as usize, capability.pointer() as usize);
+    assert_eq!(format!("{again:?}"), "Entry(cuDeviceComputeCapability)");
+    let entry = capability.function().entry_point();
+    assert_eq!(
+        (entry.name, entry.base, entry.version),
+        (name, "cuDeviceComputeCapability", version)
+    );
+    assert!(!entry.required && !entry.creates && entry.per_thread_version.is_none());
+    assert_eq!(entry.function, capability.function());
+    assert!(
+        gpu.driver.symbols().address(capability.function()).is_null(),
+        "it is not in the table"
+    );
+}
+
+/// Two names and two versions are four functions.
+#[test]
+fn names_and_versions_are_told_apart() {
+    let gpu = Gpu::new();
+    let mut all = Vec::new();
+    for name in [c"cuMemAddressReserve", c"cuMemAddressNothing"] {
+        for version in [Version::new(10, 2), Version::new(10, 1)] {
+            // SAFETY: NVIDIA's type of the one that exists, and nothing is called.
+            let found = unsafe { gpu.driver.entry_point::<Reserve>(name, version) };
+            let function = match &found {
+                Ok(entry) => entry.function(),
+                Err(error) => error.function().expect("it names the function"),
+            };
+            assert_eq!(function.name(), name.to_str().expect("ASCII"));
+            assert_eq!(function.entry_point().version, version);
+            if name == c"cuMemAddressNothing" {
+                let driver = gpu.driver.version();
+                let expected = Error::Unsupported { function, since: version, driver };
+                assert_eq!(found.map(drop), Err(expected.clone()));
+                let text = expected.to_string();
+                assert!(text.contains("has no cuMemAddressNothing of CUDA 10."), "{text}");
+            }
+            all.push(function);
+        }
+    }
+    for (at, function) in all.iter().enumerate() {
+        assert!(!all[..at].contains(function), "{all:?}");
+    }
+}
+
+/// A function of the table is that of the table, and has its name, also with the other default
+/// stream.
+#[test]
+fn a_function_of_the_table() {
+    let gpu = Gpu::new();
+    let (name, version) = (c"cuCtxGetId", Version::new(12, 0));
+    // SAFETY: the typedef of that version.
+    let found = unsafe { gpu.driver.entry_point::<PFN_cuCtxGetId_v12000>(name, version) };
+    match (found, gpu.driver.symbols().cuCtxGetId) {
+        (Ok(entry), Some(pointer)) => {
+            assert_eq!(entry.function(), Function::cuCtxGetId);
+            assert_eq!(entry.pointer() as usize, pointer as usize);
+        }
+        (Err(error), None) => assert_eq!(error.function(), Some(Function::cuCtxGetId)),
+        other => panic!("{other:?}"),
+    }
+    if TestDriver::chosen() != TestDriver::Soft {
+        return;
+    }
+    let options = LoadOptions::new().per_thread_default_stream(true);
+    let gpu = Gpu::with_options(&options);
+    let twin = Version::new(7, 0);
+    // SAFETY: the twin has the type.
+    let found =
+        unsafe { gpu.driver.entry_point::<PFN_cuStreamQuery_v2000>(c"cuStreamQuery", twin) };
+    let found = found.expect("every driver has it");
+    assert_eq!(found.function(), Function::cuStreamQuery);
+    assert_eq!(found.pointer() as usize, gpu.driver.symbols().cuStreamQuery as usize);
+}
+
+/// One that is found is called in no forked child, and a call on the current context is made there.
+#[test]
+fn the_checks_are_those_of_other_calls() {
+    let gpu = Gpu::new();
+    let Some(reserve) = reserve(gpu.driver) else { return };
+    let context = Context::primary(Device::new(gpu.driver, 0).expect("device 0")).expect("primary");
+    let mut address = 0;
+    // SAFETY: a place for the address.
+    let ask = || unsafe { call!(gpu.driver, (reserve)(&mut address, 2 << 20, 0, 0, 0)) };
+    match with_current(&context, ask) {
+        Ok(()) => {
+            assert_ne!(address, 0);
+            type Free = unsafe extern "C" fn(CUdeviceptr, usize) -> CUresult;
+            let (name, version) = (c"cuMemAddressFree", Version::new(10, 2));
+            // SAFETY: NVIDIA's type of this function.
+            let free = unsafe { gpu.driver.entry_point::<Free>(name, version) }.expect("its twin");
+            // SAFETY: reserved above.
+            unsafe { call!(gpu.driver, (free)(address, 2 << 20)) }.expect("it is free again");
+        }
+        Err(error) => assert_eq!(error.function(), Some(reserve.function()), "{error}"),
+    }
+}
+
+fn reserve(driver: Driver) -> Option<cuda_events::foundation::Entry<Reserve>> {
+    let (name, version) = (c"cuMemAddressReserve", Version::new(10, 2));
+    // SAFETY: NVIDIA's type of this function.
+    unsafe { driver.entry_point::<Reserve>(name, version) }.ok()
+}
+
+/// A forked child makes no call.
+#[cfg(unix)]
+#[test]
+fn not_in_a_forked_child() {
+    own_process!();
+    let gpu = Gpu::new();
+    let Some(reserve) = reserve(gpu.driver) else { return };
+    let function = reserve.function();
+    let mut address = 0;
+    let refused = in_child(|| {
+        // SAFETY: no call is made.
+        let result = unsafe { call!(gpu.driver, (reserve)(&mut address, 2 << 20, 0, 0, 0)) };
+        format!("{}", result == Err(Error::ForkedChild { function }))
+    });
+    assert_eq!(refused, ("true".to_owned(), 0));
+}

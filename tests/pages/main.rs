@@ -1,3 +1,0 @@
-//! Pages that must say what the code says.
-
-mod coverage;
