@@ -254,7 +254,8 @@ impl Figure {
     }
 }
 
-/// One table for each driver, in Markdown, which is plain enough to be read as it is.
+/// Two tables for each driver, what has a counterpart in C and what has none, in Markdown, which is
+/// plain enough to be read as it is.
 pub fn report(rows: &[Value], only: Option<&str>) -> String {
     let mut out = String::new();
     for driver in drivers(rows).into_iter().filter(|driver| only.is_none_or(|only| only == *driver))
@@ -267,15 +268,28 @@ pub fn report(rows: &[Value], only: Option<&str>) -> String {
                 .collect();
             let _ = writeln!(out, "{} driver: {}.\n", driver, words.join("; "));
         }
+        let (beside, alone): (Vec<Figure>, Vec<Figure>) =
+            figures(rows, driver).into_iter().partition(|figure| figure.c.is_some());
         let head = ["figure", "C", "cuda-events", "x C (p10 .. p90)", "cudarc x C", "goal"];
         let mut table = vec![head.map(str::to_owned), head.map(|_| "---".to_owned())];
-        table.extend(figures(rows, driver).iter().map(|figure| figure.cells(driver)));
-        for cells in table {
-            let _ = writeln!(out, "| {} |", cells.join(" | "));
-        }
-        out.push('\n');
+        table.extend(beside.iter().map(|figure| figure.cells(driver)));
+        write_table(&mut out, &table);
+        let head = ["figure", "cuda-events", "goal"];
+        let mut table = vec![head.map(str::to_owned), head.map(|_| "---".to_owned())];
+        table.extend(alone.iter().map(|figure| {
+            let [name, _, ours, _, _, goal] = figure.cells(driver);
+            [name, ours, goal]
+        }));
+        write_table(&mut out, &table);
     }
     out
+}
+
+fn write_table<const COLUMNS: usize>(out: &mut String, table: &[[String; COLUMNS]]) {
+    for cells in table {
+        let _ = writeln!(out, "| {} |", cells.join(" | "));
+    }
+    out.push('\n');
 }
 
 /// By how much a ratio may exceed the spread of the earlier run.
