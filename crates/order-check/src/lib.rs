@@ -181,7 +181,8 @@ pub use allocations::Allocation;
 pub use checker::{Checker, HostOrder, Options, Size, Warnings};
 pub use op::{
     Access, AccessKind, Backtrace, By, Call, Cell, Compare, ContextId, EventId, FunctionId,
-    GraphId, Location, Node, NodeWork, Op, StreamId, StreamKind, Stride, ThreadId, TokenId, What,
+    GraphId, Launch, Launched, Location, Node, NodeWork, Op, Other, StreamId, StreamKind, Stride,
+    ThreadId, TokenId, What,
 };
 pub use report::{Agent, Finding, Problem, Report, Side, Warning};
 pub use task::Mark;

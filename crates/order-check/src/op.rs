@@ -1,9 +1,10 @@
 //! The vocabulary: calls, handles, accesses and operations.
 
+use std::any::Any;
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
-use std::panic;
+use std::panic::{self, RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 macro_rules! handles {
@@ -182,6 +183,57 @@ impl AccessKind {
     }
 }
 
+/// A kernel's launch, of which more can be found out than the addresses among its parameters: what the
+/// kernel does there. An access of it ([`Access::of_launch`]) is one that it may make.
+///
+/// Findings about such an access are candidates. Nothing is forgotten because of them: two launches
+/// at the same bytes are both kept, and the next candidate of the same two places comes as well, until
+/// the first is [confirmed](crate::feed::Feed::confirm).
+pub trait Launch: Any + fmt::Debug + Send + Sync + UnwindSafe + RefUnwindSafe {
+    /// Two launches with the same number access the same bytes in the same ways.
+    fn number(&self) -> u64;
+
+    /// Whether it is known by now that the launch and the other operation need no order. It must
+    /// answer at once: what takes longer is done when a candidate is looked at.
+    fn is_apart(&self, _shared: &[Range<u64>], _other: &Other<'_>) -> bool {
+        false
+    }
+}
+
+/// The operation that a launch meets.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Other<'a> {
+    /// In which way it accesses the bytes.
+    pub kind: AccessKind,
+    /// All that it accesses in this way. Empty for a launch.
+    pub accesses: &'a [Access],
+    /// The launch, if it is one.
+    pub launch: Option<&'a Launched>,
+}
+
+/// A launch that an access belongs to.
+#[derive(Clone, Debug)]
+pub struct Launched(pub Arc<dyn Launch>);
+
+impl Launched {
+    /// The launch, if it is of this type.
+    #[must_use]
+    pub fn get<T: Launch>(&self) -> Option<&T> {
+        let launch: &dyn Any = &*self.0;
+        launch.downcast_ref()
+    }
+}
+
+/// The same launch.
+impl PartialEq for Launched {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Launched {}
+
 /// Bytes that an operation accesses. Host memory and the memory of all devices are one address
 /// space.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -196,6 +248,8 @@ pub struct Access {
     pub(crate) stride: Option<Stride>,
     /// Eight bytes that a write repeats from its begin on, or from the begin of each row.
     pub(crate) content: Option<u64>,
+    /// The launch that may make it. Of the accesses of an operation the first of each kind has it.
+    pub(crate) launch: Option<Launched>,
 }
 
 /// The size of rows that have gaps between them.
@@ -212,7 +266,8 @@ impl Access {
     #[inline]
     #[must_use]
     pub fn new(kind: AccessKind, address: u64, len: u64) -> Self {
-        Self { kind, range: address..address.saturating_add(len), stride: None, content: None }
+        let range = address..address.saturating_add(len);
+        Self { kind, range, stride: None, content: None, launch: None }
     }
 
     /// Accesses rows of this size. The first row begins where the range of `self` begins. A row of
@@ -243,6 +298,18 @@ impl Access {
         Self { content: Some(content), ..self }
     }
 
+    /// A launch may make the access. The first access of each kind that the launch has needs this.
+    #[must_use]
+    pub fn of_launch(self, launch: Launched) -> Self {
+        Self { launch: Some(launch), ..self }
+    }
+
+    /// The launch that may make it.
+    #[must_use]
+    pub fn launch(&self) -> Option<&Launched> {
+        self.launch.as_ref()
+    }
+
     /// The value that it writes to these bytes, if it is known. They are at most eight.
     pub(crate) fn content(&self, bytes: &Range<u64>) -> Option<u64> {
         let content = self.content?;
@@ -264,7 +331,8 @@ impl Access {
     }
 
     /// Whether it touches some of these bytes.
-    pub(crate) fn touches(&self, bytes: &Range<u64>) -> bool {
+    #[must_use]
+    pub fn touches(&self, bytes: &Range<u64>) -> bool {
         let within = bytes.start.max(self.range.start)..bytes.end.min(self.range.end);
         match self.stride {
             None => !within.is_empty(),

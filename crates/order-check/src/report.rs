@@ -6,7 +6,10 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use crate::allocations::Allocation;
 
-use crate::op::{AccessKind, By, Call, ContextId, StreamId, StreamKind, ThreadId};
+use crate::op::{
+    Access, AccessKind, By, Call, ContextId, Launched, StreamId, StreamKind, ThreadId,
+};
+use crate::shadow::Origin;
 
 /// A stream as reports name it.
 #[derive(Debug)]
@@ -132,6 +135,21 @@ pub struct Side {
     pub kind: AccessKind,
     /// The name of the thread that made the call.
     pub thread: String,
+    pub(crate) origin: Arc<Origin>,
+}
+
+impl Side {
+    /// All that the operation accesses in this way. Empty for a launch, and for an event or a stream.
+    #[must_use]
+    pub fn accesses(&self) -> &[Access] {
+        &self.origin.accesses
+    }
+
+    /// The launch that may make the access. The report is a candidate then.
+    #[must_use]
+    pub fn launch(&self) -> Option<&Launched> {
+        self.origin.launch.as_ref()
+    }
 }
 
 impl fmt::Display for Side {

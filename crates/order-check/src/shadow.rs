@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::clock::{Clock, Slot};
 use crate::map::Map;
-use crate::op::{AccessKind, Call, Stride};
+use crate::op::{Access, AccessKind, Call, Launched, Stride};
 use crate::report::Agent;
 
 /// An access that a later one may have to be ordered with.
@@ -20,13 +20,39 @@ pub(crate) struct Entry {
 }
 
 /// Where accesses come from.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(crate) struct Origin {
     pub(crate) call: Arc<Call>,
     pub(crate) agent: Agent,
+    /// All that the operation accesses in this way, unless it is a launch.
+    pub(crate) accesses: Box<[Access]>,
+    /// The launch that may make the access.
+    pub(crate) launch: Option<Launched>,
 }
 
+impl Origin {
+    pub(crate) fn new(call: Arc<Call>, agent: Agent) -> Self {
+        Self { call, agent, accesses: Box::default(), launch: None }
+    }
+}
+
+/// How many launches at the same bytes are kept that later ones are after.
+const LAUNCHES: usize = 8;
+
 impl Entry {
+    /// Whether it need not be kept, as the new one is after it, and everything that conflicts with
+    /// this one conflicts with the new one as well. A launch may turn out not to access the bytes, so
+    /// it stands for nothing but the same launch.
+    #[inline]
+    fn is_replaced(&self, new: &Self) -> bool {
+        let alike = || match (&new.origin.launch, &self.origin.launch) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(new), Some(earlier)) => new.0.number() == earlier.0.number(),
+        };
+        new.kind.replaces(self.kind) && alike()
+    }
+
     fn same(&self, other: &Self) -> bool {
         (self.slot, self.time, self.kind) == (other.slot, other.time, other.kind)
     }
@@ -330,8 +356,8 @@ impl Segment {
         // All that an agent did is before what it does.
         let own = earlier.slot == new.slot && earlier.time <= new.time;
         let replaced = !matches!(new.kind, AccessKind::Allocate | AccessKind::Free)
-            && new.kind.replaces(earlier.kind)
-            && (own || is_before(earlier.slot, earlier.time));
+            && (own || is_before(earlier.slot, earlier.time))
+            && earlier.is_replaced(new);
         if replaced {
             *earlier = new.clone();
         }
@@ -414,14 +440,27 @@ fn touch(
         hit(hits, freed, is_before(freed.slot, freed.time), range);
         return;
     }
+    let mut launches = 0;
     segment.entries.retain(|earlier| {
         // A call may touch the same bytes more than once, in an order of its own.
         let before = is_before(earlier.slot, earlier.time);
         if !before && new.kind.conflicts(earlier.kind) {
             hit(hits, earlier, false, range.clone());
         }
-        !(before && new.kind.replaces(earlier.kind))
+        let stays = !(before && earlier.is_replaced(new));
+        launches += usize::from(stays && before && earlier.origin.launch.is_some());
+        stays
     });
+    if launches >= LAUNCHES && new.origin.launch.is_some() {
+        let mut more = launches + 1 - LAUNCHES;
+        segment.entries.retain(|earlier| {
+            let goes = more > 0
+                && earlier.origin.launch.is_some()
+                && is_before(earlier.slot, earlier.time);
+            more -= usize::from(goes);
+            !goes
+        });
+    }
     if new.kind == AccessKind::Free {
         segment.entries.clear();
         segment.freed = Some(Box::new(new.clone()));

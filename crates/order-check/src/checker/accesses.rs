@@ -9,7 +9,7 @@ use crate::checker::reports::Reports;
 use crate::checker::slots::Slots;
 use crate::checker::threads::Threads;
 use crate::clock::{Clock, Slot};
-use crate::op::{Access, AccessKind, By, Call, EventId, StreamId, ThreadId};
+use crate::op::{Access, AccessKind, By, Call, EventId, Other, StreamId, ThreadId};
 use crate::report::{Agent, Finding, Found, Part, Problem, Report, Side, Warning, Who, by_name};
 use crate::shadow::{Entry, Hit, Origin, Shadow};
 use crate::task::{Actor, Mark};
@@ -26,6 +26,15 @@ pub(super) fn is_event(event: EventId) -> Range<u64> {
 pub(super) fn is_stream(stream: StreamId) -> Range<u64> {
     let at = stream.0 << 1 | 1;
     at..at.saturating_add(1)
+}
+
+/// Whether a launch is known to need no order with what it meets.
+fn are_apart(shared: &[Range<u64>], [one, two]: [&Entry; 2]) -> bool {
+    [[one, two], [two, one]].into_iter().any(|[own, other]| {
+        let Origin { accesses, launch, .. } = &*other.origin;
+        let other = Other { kind: other.kind, accesses, launch: launch.as_ref() };
+        own.origin.launch.as_ref().is_some_and(|own| own.0.is_apart(shared, &other))
+    })
 }
 
 #[derive(Debug, Default)]
@@ -64,7 +73,10 @@ impl Accesses {
         clock: &Clock,
     ) {
         let Actor { agent, slot, call } = actor;
-        let origin = Arc::new(Origin { call: call.clone(), agent: agent.clone() });
+        let launch = accesses.iter().find_map(|access| access.launch.clone());
+        let all = if launch.is_none() { accesses.into() } else { Box::default() };
+        let (call, agent) = (call.clone(), agent.clone());
+        let origin = Arc::new(Origin { call, agent, accesses: all, launch });
         let entry = Entry { slot: *slot, time, kind, origin };
         if !self.polled.is_empty() {
             self.touch_polled(accesses, &entry);
@@ -77,6 +89,7 @@ impl Accesses {
                     _ => self.allocations.forget(&access.range),
                 }
                 // Memory that begins on the host does so by `Op::Allocate`, or is ordinary memory.
+                let Actor { agent, call, .. } = actor;
                 if kind == AccessKind::Allocate && agent.stream().is_some() {
                     self.allocations.begin(access.range.clone(), call);
                 }
@@ -134,7 +147,7 @@ impl Accesses {
         let time = self.slots.tick(&actor, &mut clock);
         self.waited(&clock);
         self.threads.advance(thread, &clock);
-        let origin = Arc::new(Origin { call: actor.call, agent: actor.agent });
+        let origin = Arc::new(Origin::new(actor.call, actor.agent));
         let entry = Entry { slot, time, kind, origin };
         let mut hits = Vec::new();
         self.objects.access(&range, &entry, &self.slots.before(&clock), &mut hits);
@@ -152,6 +165,7 @@ impl Accesses {
     /// The second call uses an event or a stream that the first has destroyed, or destroys one that
     /// the first, which is under way, uses.
     pub(super) fn object_misused(&mut self, problem: Problem, origins: [Origin; 2]) {
+        let origins = origins.map(Arc::new);
         let [first, second] = &origins;
         if !self.reports.is_new_misuse([first, second]) {
             return;
@@ -177,13 +191,14 @@ impl Accesses {
         Agent(Who::Thread(self.threads.name(thread).cloned().unwrap_or_else(|| Arc::from("?"))))
     }
 
-    fn side(&self, origin: &Origin, kind: AccessKind) -> Side {
+    fn side(&self, origin: &Arc<Origin>, kind: AccessKind) -> Side {
         let name = |thread| match self.threads.name(thread) {
             Some(name) => name.to_string(),
             None => thread.0.to_string(),
         };
-        let Origin { call, agent } = origin;
-        Side { call: call.clone(), agent: agent.clone(), kind, thread: by_name(call.by, name) }
+        let (call, agent, origin) = (origin.call.clone(), origin.agent.clone(), origin.clone());
+        let thread = by_name(call.by, name);
+        Side { call, agent, kind, thread, origin }
     }
 
     fn report(&mut self, problem: Problem, hit: Hit, second: &Entry, clock: &Clock) {
@@ -192,7 +207,15 @@ impl Accesses {
             self.ignored_query(&first, second);
         }
         let sides = [&*first.origin, &*second.origin];
-        if !self.reports.is_new(sides) {
+        if are_apart(&hit.ranges, [&first, second]) {
+            return;
+        }
+        let places = sides.map(|side| (&*side.call, &side.agent));
+        let is_new = match sides.iter().any(|side| side.launch.is_some()) {
+            true => !self.reports.is_known(places),
+            false => self.reports.is_new(places),
+        };
+        if !is_new {
             return;
         }
         let nodes = sides.map(|side| matches!(side.agent.0, Who::Stream(_, Part::Node(_))));

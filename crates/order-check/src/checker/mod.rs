@@ -23,7 +23,7 @@ use crate::checker::events::Events;
 use crate::checker::graphs::Graphs;
 use crate::checker::tasks::Tasks;
 use crate::op::{By, Call, GraphId, Node, Op, StreamId, What};
-use crate::report::{Finding, Problem};
+use crate::report::{Finding, Problem, Report};
 use crate::shadow::Origin;
 use crate::task::{Action, Mark, Point};
 
@@ -199,8 +199,17 @@ impl Checker {
     /// the first, which is under way, uses.
     pub(crate) fn object_misused(&mut self, problem: Problem, calls: [Arc<Call>; 2]) {
         let tasks = self.tasks();
-        let origins = calls.map(|call| Origin { agent: tasks.actor(&call).0.agent, call });
+        let origins = calls.map(|call| {
+            let agent = tasks.actor(&call).0.agent;
+            Origin::new(call, agent)
+        });
         tasks.accesses.object_misused(problem, origins);
+    }
+
+    /// A report about a launch is one for the program: no other one of the same two places is made.
+    pub fn confirm(&mut self, report: &Report) {
+        let sides = [&report.first, &report.second].map(|side| (&*side.call, &side.agent));
+        self.tasks().accesses.reports.is_new(sides);
     }
 
     /// Applies the next operation, which is a part of `call`. [`Call::by`] is the thread or host

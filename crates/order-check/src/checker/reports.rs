@@ -22,6 +22,9 @@ const UNKNOWN: usize = 3;
 /// The place of a report: a source line, otherwise a backtrace, otherwise a function and an agent.
 type Place = (Cow<'static, str>, Result<Location, String>);
 
+/// A side of a report: its call, and who does it.
+pub(super) type At<'a> = (&'a Call, &'a Agent);
+
 /// A call that failed.
 #[derive(Debug)]
 struct Failed {
@@ -112,9 +115,9 @@ impl Reports {
     }
 
     /// Whether a problem of these two accesses is to be reported: it was not, at their places.
-    pub(super) fn is_new(&mut self, sides: [&Origin; 2]) -> bool {
-        let mut places = sides.map(|side| place(&side.call, &side.agent));
-        if sides.iter().any(|side| has_trace(&side.call)) {
+    pub(super) fn is_new(&mut self, sides: [At<'_>; 2]) -> bool {
+        let mut places = sides.map(|(call, agent)| place(call, agent));
+        if sides.iter().any(|(call, _)| has_trace(call)) {
             // Making text of a backtrace takes long. A program that is wrong in a loop comes here
             // in each round.
             let looked = self.traced.entry(places.clone()).or_default();
@@ -122,10 +125,32 @@ impl Reports {
             if *looked > TRACES {
                 return false;
             }
-            places = sides.map(|side| traced_place(&side.call, &side.agent));
+            places = sides.map(|(call, agent)| traced_place(call, agent));
         }
         let [one, two] = places;
         once(&mut self.reported, one, two)
+    }
+
+    /// Whether a problem at these two places was reported. Another one may be asked for later.
+    pub(super) fn is_known(&mut self, sides: [At<'_>; 2]) -> bool {
+        let mut places = sides.map(|(call, agent)| place(call, agent));
+        let mut looked = None;
+        if sides.iter().any(|(call, _)| has_trace(call)) {
+            looked = Some(places.clone());
+            if self.traced.get(&places).is_some_and(|looked| *looked > TRACES) {
+                return true;
+            }
+            places = sides.map(|(call, agent)| traced_place(call, agent));
+        }
+        let [one, two] = places;
+        let pair = (one, two);
+        let mut known = self.reported.contains(&pair);
+        let turned = (pair.1, pair.0);
+        known |= self.reported.contains(&turned) || self.reported.len() >= PLACES;
+        if let Some(places) = looked.filter(|_| known) {
+            *self.traced.entry(places).or_default() += 1;
+        }
+        known
     }
 
     /// The same for two calls that misuse an object, each time with their backtraces.

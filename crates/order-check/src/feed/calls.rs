@@ -8,7 +8,7 @@ use crate::checker::{Checker, HostOrder, Options};
 use crate::op::{
     Access, Backtrace, By, Call, Cell, FunctionId, Location, Op, StreamId, ThreadId, TokenId,
 };
-use crate::report::{Finding, Problem};
+use crate::report::{Finding, Problem, Report};
 use crate::task::Mark;
 
 /// The program that sees the calls, as a feed uses it.
@@ -181,6 +181,12 @@ impl<O: Observer> CallFeed<O> {
         for finding in self.checker.take_findings() {
             self.observer.finding(finding);
         }
+    }
+
+    /// A report about a [launch](crate::Launch) is one for the program: no other one of the same two
+    /// places is made.
+    pub fn confirm(&mut self, report: &Report) {
+        self.checker.confirm(report);
     }
 
     pub(super) fn reach(&mut self, mark: &Mark) {

@@ -2,6 +2,7 @@
 #![allow(missing_docs)]
 
 mod bounds;
+mod candidates;
 mod common;
 mod costs;
 mod feed;
