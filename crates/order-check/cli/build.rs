@@ -1,4 +1,11 @@
 //! Links the command as a shared library that can be started.
+//!
+//! `cargo install` installs commands only. A library inside the command, as bytes, would need a
+//! second copy of cargo's resolution, and a file that a killed process leaves behind. The loader
+//! does not load position-independent executables as libraries, and code for these may address
+//! thread-local variables in a way that is wrong in a library: so `main.rs` has nothing but the
+//! entry. Link-time optimisation across all crates (`lto = "fat"`) makes such code, and then the
+//! link fails.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
