@@ -44,7 +44,7 @@ fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A file that nothing else uses, and that is removed.
+/// A file or folder that nothing else uses, and that is removed.
 struct Place(std::path::PathBuf);
 
 impl Place {
@@ -60,7 +60,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
+        let _ = std::fs::remove_file(&self.0).or_else(|_| std::fs::remove_dir_all(&self.0));
     }
 }
 
@@ -246,6 +246,96 @@ fn other_programs_open_it() -> bool {
     is_native
 }
 
+fn c_compiler() -> Option<&'static str> {
+    let found = ["cc", "gcc", "clang"].into_iter().find(|name| {
+        std::process::Command::new(name)
+            .arg("--version")
+            .output()
+            .is_ok_and(|it| it.status.success())
+    });
+    if found.is_none() {
+        println!("there is no C compiler here");
+    }
+    found
+}
+
+/// A C program that includes the header links with the library, and the functions do what it says.
+#[test]
+fn the_header_declares_what_the_library_exports() {
+    if !other_programs_open_it() {
+        return;
+    }
+    let Some(compiler) = c_compiler() else { return };
+    let folder = Place::new("header");
+    std::fs::create_dir(&folder.0).unwrap();
+    std::fs::write(folder.0.join("cuda_soft_driver.h"), HEADER).unwrap();
+    std::fs::write(folder.0.join("program.c"), INCLUDES).unwrap();
+    let program = folder.0.join("program");
+    let built = std::process::Command::new(compiler)
+        .args(["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-o"])
+        .args([&program, &folder.0.join("program.c"), &shared_library()])
+        .status();
+    assert!(built.unwrap().success());
+    let output = std::process::Command::new(&program)
+        .env("LD_PRELOAD", shared_library())
+        .env("CUDA_SOFT_DRIVER", "order=report,leaks=ignore")
+        .output()
+        .unwrap();
+    let errors = text(&output);
+    assert!(output.status.success(), "{} {errors}", output.status);
+    assert_eq!(errors.matches("missing order: ").count(), 1, "{errors}");
+    assert!(errors.contains("on stream 0x") && errors.contains("\"uploads\""), "{errors}");
+}
+
+const HEADER: &str = include_str!("../../shared/cuda_soft_driver.h");
+
+const INCLUDES: &str = r#"
+#include "cuda_soft_driver.h"
+#include <string.h>
+int cuInit(unsigned), cuDevicePrimaryCtxRetain(void **, int), cuCtxSetCurrent(void *);
+int cuStreamCreate(void **, unsigned), cuCtxSynchronize(void);
+#define MUST(call) if ((call) != 0) return __LINE__
+static int run(const cuda_soft_driver_launch *launch, void *user) {
+    uint32_t word = 1;
+    (void)user;
+    return cuda_soft_driver_kernel_load(launch, 0, &word, 4) +
+        cuda_soft_driver_kernel_store(launch, 0, &word, 4);
+}
+static int accesses(const cuda_soft_driver_launch *launch, void *user) {
+    (void)user;
+    return cuda_soft_driver_kernel_reads(launch, *(const uint64_t *)launch->parameters[0], 4) +
+        cuda_soft_driver_kernel_writes(launch, launch->grid[0], launch->shared_bytes);
+}
+int main(void) {
+    void *context, *one, *two;
+    size_t sizes[] = {8};
+    uint64_t word = 0;
+    char answer[64] = "";
+    MUST(cuInit(0));
+    MUST(cuDevicePrimaryCtxRetain(&context, 0));
+    MUST(cuCtxSetCurrent(context));
+    MUST(cuStreamCreate(&one, 1));
+    MUST(cuStreamCreate(&two, 1));
+    MUST(cuda_soft_driver_name_stream(one, "uploads"));
+    MUST(cuda_soft_driver_busy(one, 1000));
+    MUST(cuda_soft_driver_writes(one, 0x7000, 64));
+    MUST(cuda_soft_driver_reads(two, 0x7000, 64));
+    MUST(cuCtxSynchronize());
+    MUST(cuda_soft_driver_host_reads(&word, 8));
+    MUST(cuda_soft_driver_host_writes(&word, 8));
+    MUST(cuda_soft_driver_hand_over(7));
+    MUST(cuda_soft_driver_take_over(7));
+    MUST(cuda_soft_driver_host_saw(&word, word, 8));
+    MUST(cuda_soft_driver_kernel("name", sizes, 1, run, accesses, NULL));
+    MUST(cuda_soft_driver_kernel("name", NULL, 0, NULL, NULL, NULL));
+    MUST(cuda_soft_driver_signal_external_semaphore(-1, 1) != 1);
+    MUST(cuda_soft_driver_external_semaphore(1) < 0);
+    MUST(cuda_soft_driver_alias(&word));
+    MUST(cuda_soft_driver_control("nonsense", answer, sizeof answer) != 1);
+    return strstr(answer, "there is no command `nonsense`") == NULL;
+}
+"#;
+
 /// Frames of code without symbols have the module and the offset. With them each call site of a
 /// program without symbols has its own report.
 #[test]
@@ -253,15 +343,7 @@ fn a_frame_without_a_symbol_has_its_module() {
     if !other_programs_open_it() {
         return;
     }
-    let Some(compiler) = ["cc", "gcc", "clang"].into_iter().find(|name| {
-        std::process::Command::new(name)
-            .arg("--version")
-            .output()
-            .is_ok_and(|it| it.status.success())
-    }) else {
-        println!("there is no C compiler here");
-        return;
-    };
+    let Some(compiler) = c_compiler() else { return };
     let (source, program) = (Place::new("race.c"), Place::new("race"));
     std::fs::write(&source.0, STRIPPED).unwrap();
     let built = std::process::Command::new(compiler)
