@@ -174,6 +174,9 @@ mod generate {
         }
         text = text.replace(result, &format!("{}{result}", RESULT_PAGE.trim_start()));
         text.push_str(&codes.constant()?);
+        for name in ["CU_STREAM_LEGACY", "CU_STREAM_PER_THREAD"] {
+            text = with_handle_type(&text, name)?;
+        }
 
         let mut text = with_names(&text)?;
         text.push_str(&parameters(&fs::read_to_string("wrapper.h")?)?);
@@ -181,6 +184,15 @@ mod generate {
         let out = env::var_os("OUT_DIR").ok_or("cargo has not set OUT_DIR")?;
         fs::write(Path::new(&out).join("bindings.rs"), text)?;
         Ok(())
+    }
+
+    /// Gives a constant the type of a stream's handle. C has no constants of addresses.
+    fn with_handle_type(text: &str, name: &str) -> Result<String, Box<dyn Error>> {
+        let begin = format!("pub const {name}: usize = ");
+        let (before, rest) = text.split_once(&begin).ok_or("wrapper.h lacks a stream's handle")?;
+        let (number, after) = rest.split_once(';').ok_or("a constant does not end")?;
+        let typed = format!("pub const {name}: CUstream = ::core::ptr::without_provenance_mut");
+        Ok(format!("{before}{typed}({number});{after}"))
     }
 
     /// The macro `parameters!`, which gives the parameters of an entry point's type as they are in

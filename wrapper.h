@@ -5,8 +5,8 @@
  * Rules of this file:
  *  - It stands alone: nothing is included, and it is read for one fixed
  *    target, so the bindings come out the same on every host.
- *  - No plain `char` and no `long`. Their sign or width differs from target to
- *    target. Text, handle bytes and UUID bytes are `unsigned char`.
+ *  - No `long`, whose width differs from target to target, and `char` for text
+ *    only: the bytes of handles and UUIDs are `unsigned char`.
  *  - An entry point's typedef is named PFN_<function>_v<version>[_ptsz]. The
  *    version is the CUDA release that introduced this ABI (12080 is 12.8);
  *    `_ptsz` is the twin for which the stream 0 means the per-thread stream.
@@ -45,7 +45,7 @@ typedef struct CUIcheckpointOperation_st *CUcheckpointOperationHandle;
 /* A place in the driver's log, not a pointer. */
 typedef unsigned int CUlogIterator;
 
-/* Stream handles that name a default stream. They are addresses, hence size_t. */
+/* Stream handles that name a default stream. build.rs gives them the handle's type. */
 static const size_t CU_STREAM_LEGACY = 0x1;
 static const size_t CU_STREAM_PER_THREAD = 0x2;
 
@@ -875,7 +875,7 @@ typedef struct CUgraphNodeParams_st CUgraphNodeParams;
 /* ---- Callbacks ---- */
 
 typedef void (*CUhostFn)(void *user_data);
-typedef void (*CUlogsCallback)(void *user_data, CUlogLevel level, unsigned char *message,
+typedef void (*CUlogsCallback)(void *user_data, CUlogLevel level, char *message,
     size_t length);
 typedef void (*CUasyncCallback)(CUasyncNotificationInfo *info, void *user_data,
     CUasyncCallbackHandle callback);
@@ -895,18 +895,18 @@ typedef struct {
 
 typedef CUresult (*PFN_cuInit_v2000)(unsigned int flags);
 typedef CUresult (*PFN_cuDriverGetVersion_v2020)(int *version);
-typedef CUresult (*PFN_cuGetProcAddress_v11030)(const unsigned char *symbol, void **function,
+typedef CUresult (*PFN_cuGetProcAddress_v11030)(const char *symbol, void **function,
     int version,
     cuuint64_t flags);
-typedef CUresult (*PFN_cuGetProcAddress_v12000)(const unsigned char *symbol, void **function,
+typedef CUresult (*PFN_cuGetProcAddress_v12000)(const char *symbol, void **function,
     int version,
     cuuint64_t flags, CUdriverProcAddressQueryResult *status);
-typedef CUresult (*PFN_cuGetErrorName_v6000)(CUresult error, const unsigned char **text);
-typedef CUresult (*PFN_cuGetErrorString_v6000)(CUresult error, const unsigned char **text);
+typedef CUresult (*PFN_cuGetErrorName_v6000)(CUresult error, const char **text);
+typedef CUresult (*PFN_cuGetErrorString_v6000)(CUresult error, const char **text);
 typedef CUresult (*PFN_cuLogsCurrent_v12090)(CUlogIterator *iterator, unsigned int flags);
 typedef CUresult (*PFN_cuLogsDumpToFile_v12090)(CUlogIterator *iterator,
-    const unsigned char *path, unsigned int flags);
-typedef CUresult (*PFN_cuLogsDumpToMemory_v12090)(CUlogIterator *iterator, unsigned char *buffer,
+    const char *path, unsigned int flags);
+typedef CUresult (*PFN_cuLogsDumpToMemory_v12090)(CUlogIterator *iterator, char *buffer,
     size_t *size, unsigned int flags);
 typedef CUresult (*PFN_cuLogsRegisterCallback_v12090)(CUlogsCallback callback, void *user_data,
     CUlogsCallbackHandle *handle);
@@ -916,10 +916,10 @@ typedef CUresult (*PFN_cuLogsUnregisterCallback_v12090)(CUlogsCallbackHandle han
 
 typedef CUresult (*PFN_cuDeviceGet_v2000)(CUdevice *device, int ordinal);
 typedef CUresult (*PFN_cuDeviceGetCount_v2000)(int *count);
-typedef CUresult (*PFN_cuDeviceGetName_v2000)(unsigned char *name, int length, CUdevice device);
+typedef CUresult (*PFN_cuDeviceGetName_v2000)(char *name, int length, CUdevice device);
 typedef CUresult (*PFN_cuDeviceGetUuid_v9020)(CUuuid *uuid, CUdevice device);
 typedef CUresult (*PFN_cuDeviceGetUuid_v11040)(CUuuid *uuid, CUdevice device);
-typedef CUresult (*PFN_cuDeviceGetLuid_v10000)(unsigned char *luid, unsigned int *node_mask,
+typedef CUresult (*PFN_cuDeviceGetLuid_v10000)(char *luid, unsigned int *node_mask,
     CUdevice device);
 typedef CUresult (*PFN_cuDeviceTotalMem_v3020)(size_t *bytes, CUdevice device);
 typedef CUresult (*PFN_cuDeviceGetAttribute_v2000)(int *value, CUdevice_attribute attribute,
@@ -1193,7 +1193,7 @@ typedef CUresult (*PFN_cuGraphNodeGetLocalId_v13010)(CUgraphNode node, unsigned 
 typedef CUresult (*PFN_cuGraphNodeGetToolsId_v13010)(CUgraphNode node, unsigned long long *id);
 typedef CUresult (*PFN_cuGraphInstantiate_v11000)(CUgraphExec *exec, CUgraph graph,
     CUgraphNode *error_node,
-    unsigned char *log, size_t log_size);
+    char *log, size_t log_size);
 typedef CUresult (*PFN_cuGraphInstantiateWithFlags_v11040)(CUgraphExec *exec, CUgraph graph,
     unsigned long long flags);
 typedef CUresult (*PFN_cuGraphLaunch_v10000)(CUgraphExec exec, CUstream stream);

@@ -5,7 +5,7 @@ use core::ffi::c_int;
 use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::marker::PhantomData;
-use core::ptr::{null_mut, without_provenance_mut};
+use core::ptr::null_mut;
 use std::sync::{Arc, OnceLock, Weak};
 
 use crate::device::{Device, Uuid};
@@ -575,7 +575,7 @@ impl Context {
         }
         driver.check_alone(Function::cuStreamGetGreenCtx)?;
         self.with_current(|| {
-            let stream = without_provenance_mut(CU_STREAM_LEGACY);
+            let stream = CU_STREAM_LEGACY;
             let mut green = null_mut();
             // SAFETY: the handle is a constant, and a place for the handle of the green context.
             unsafe { call!(driver, cuStreamGetGreenCtx?(stream, &mut green)) }?.check()?;

@@ -154,7 +154,7 @@ impl Device {
     pub fn name(self) -> Result<String> {
         let mut name = [0_u8; 256];
         // SAFETY: the buffer has the length that is passed, and the driver ends the name within it.
-        unsafe { call!(self.driver, cuDeviceGetName(name.as_mut_ptr(), 256, self.raw)) }?
+        unsafe { call!(self.driver, cuDeviceGetName(name.as_mut_ptr().cast(), 256, self.raw)) }?
             .check()?;
         let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
         Ok(String::from_utf8_lossy(name).into_owned())

@@ -115,14 +115,14 @@ class Declarations:
 class Reader:
     """Collects the declarations of one translation unit.
 
-    `vendor`: plain `char` reads as `unsigned char`. wrapper.h writes every text, handle and UUID
-    byte as `unsigned char`, because bindgen turns `char` into i8 or u8 by target. The two have the
-    same size, alignment and calling convention, so the difference is by design and the only one
-    that is let through.
+    `vendor`: plain `char` in a structure reads as `unsigned char`. wrapper.h has the bytes of
+    handles and UUIDs as `unsigned char`, because they are no text, and the sign of `char` is another
+    on other targets. The difference is by design and the only one that is let through.
     """
 
     def __init__(self, unit, wanted, vendor: bool):
         self.vendor = vendor
+        self.in_record = False
         self.names = {}  # USR of a record or enum -> the name that it is compared by
         self.out = Declarations()
         cursors = list(unit.cursor.get_children())
@@ -174,8 +174,8 @@ class Reader:
                 return f"{const}enum {self.name(target)} of {kind.get_size()} bytes"
             word = "union" if target.kind == CursorKind.UNION_DECL else "struct"
             return f"{const}{word} {self.name(target)}"
-        if kind.kind in (TypeKind.CHAR_S, TypeKind.CHAR_U) and self.vendor:
-            return f"{const}unsigned 1"
+        if kind.kind in (TypeKind.CHAR_S, TypeKind.CHAR_U):
+            return const + ("unsigned 1" if self.vendor and self.in_record else "char")
         # By width, not by spelling: the vendor's 64-bit integer is `unsigned long` on Linux and
         # `unsigned long long` on Windows. A type that has another width on one of the targets is
         # seen on that target.
@@ -203,7 +203,9 @@ class Reader:
                 else:
                     fields[member.spelling] = (at, member.type.get_size(), self.words(member.type))
 
+        outer, self.in_record = self.in_record, True
         walk(cursor.type, 0)
+        self.in_record = outer
         kind = "union" if cursor.kind == CursorKind.UNION_DECL else "struct"
         return Record(kind, cursor.type.get_size(), cursor.type.get_align(), fields)
 
@@ -254,8 +256,8 @@ def wrapper_rules(text: str):
     code = re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.S)
     if re.search(r"#\s*include", code):
         yield "wrapper.h includes a file"
-    if re.search(r"\bchar\b", re.sub(r"\bunsigned\s+char\b", "", code)):
-        yield "wrapper.h uses plain char, whose sign differs by target: write unsigned char"
+    if re.search(r"\bchar\b(?! \*)", re.sub(r"\bunsigned\s+char\b", "", code)):
+        yield "wrapper.h uses plain char for something else than text: write unsigned char"
     if re.search(r"\blong\b", re.sub(r"\blong\s+long\b", "", code)):
         yield "wrapper.h uses long, whose width differs by target"
     # bindgen would call it __bindgen_ty_1, and its member __bindgen_anon_1.
@@ -406,7 +408,7 @@ def compare_rust(ours: Declarations, rust: str) -> list:
             name: len(re.findall(r"\b\w+: ", parameters))
             for name, parameters in re.findall(pointer, rust, flags=re.S)
         },
-        "value": re.findall(r"pub const (\w+): \w+ = (?:\w+\(\s*)?(\d+)", rust),
+        "value": re.findall(r"pub const (\w+): \w+ = (?:[\w:]+\(\s*)?(\d+)", rust),
         "bytes": re.findall(r"size_of::<(\w+)>\(\) - (\d+)usize", rust),
     }
     constants = {c: v for values in ours.enums.values() for c, v in values.items()}
@@ -489,7 +491,8 @@ DAMAGES = [
     ("PFN_cuEventQuery_v2000)", "Query", "Querry", "PFN_cuEventQuerry_v2000 is in no header"),
     ("PFN_cuEventElapsedTime_v12080)", "v12080", "v12070", "its number says otherwise"),
     ("typedef unsigned long long cuuint64_t", "long long", "long", "cuuint64_t differs"),
-    ("unsigned char *name", "unsigned char", "char", "plain char"),
+    ("PFN_cuDeviceGetName_v2000)", "char *name", "unsigned char *name", "GetName_v2000 differs"),
+    ("unsigned char default_", "unsigned char", "char", "plain char"),
 ]
 
 

@@ -286,11 +286,13 @@ impl Driver {
     /// other name is remembered for the rest of the process.
     ///
     /// ```
+    /// use std::ffi::c_char;
+    ///
     /// use cuda_events::foundation::call;
     /// use cuda_events::sys::{CUresult, CUdevice};
     /// use cuda_events::{Device, Version};
     ///
-    /// type GetName = unsafe extern "C" fn(*mut u8, i32, CUdevice) -> CUresult;
+    /// type GetName = unsafe extern "C" fn(*mut c_char, i32, CUdevice) -> CUresult;
     ///
     /// # use cuda_soft_driver::examples::Driver;
     /// let driver = Driver::load()?;

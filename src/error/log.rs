@@ -10,6 +10,7 @@
 //! call only if this one logged none, and another one of the same name returned the same code
 //! before: in another thread, or in another library's code.
 
+use core::ffi::c_char;
 use core::ptr::null_mut;
 use std::cell::{Cell, RefCell};
 
@@ -76,7 +77,7 @@ pub(crate) fn lines_of(function: Function, code: CUresult) -> Option<String> {
     LAST.try_with(of).ok().flatten()
 }
 
-type Dump = unsafe extern "C" fn(*mut CUlogIterator, *mut u8, *mut usize, u32) -> CUresult;
+type Dump = unsafe extern "C" fn(*mut CUlogIterator, *mut c_char, *mut usize, u32) -> CUresult;
 
 /// The messages from the iterator on, which moves to the end. Without one it is all of them.
 #[allow(unsafe_code)]
@@ -85,7 +86,7 @@ fn messages(dump: Dump, iterator: Option<&mut CUlogIterator>) -> Option<String> 
     let (mut size, place) = (BYTES, iterator.map_or(null_mut(), core::ptr::from_mut));
     // SAFETY: an iterator of this driver, or NULL, which stands for all messages; the buffer has
     // more than `size` bytes; the flags must be 0.
-    let code = unsafe { dump(place, buffer.as_mut_ptr(), &mut size, 0) };
+    let code = unsafe { dump(place, buffer.as_mut_ptr().cast(), &mut size, 0) };
     if code != CUresult::CUDA_SUCCESS {
         return None;
     }
@@ -175,7 +176,7 @@ mod tests {
     #[allow(unsafe_code)]
     unsafe extern "C" fn too_much(
         _: *mut CUlogIterator,
-        buffer: *mut u8,
+        buffer: *mut c_char,
         size: *mut usize,
         _: u32,
     ) -> CUresult {

@@ -190,7 +190,8 @@ fn luid(device: Device) -> Result<[u8; 8]> {
     let (driver, raw) = (device.driver(), device.as_raw());
     let (mut luid, mut nodes) = ([0; 8], 0);
     // SAFETY: places for the eight bytes and for the mask of nodes.
-    unsafe { call!(driver, cuDeviceGetLuid?(luid.as_mut_ptr(), &mut nodes, raw)) }?.check()?;
+    unsafe { call!(driver, cuDeviceGetLuid?(luid.as_mut_ptr().cast(), &mut nodes, raw)) }?
+        .check()?;
     Ok(luid)
 }
 

@@ -97,6 +97,6 @@ impl StreamRef {
     /// (`CU_STREAM_PER_THREAD`).
     #[doc(alias = "__cuda_stream__")]
     pub fn cuda_stream(&self) -> (u32, usize) {
-        (0, if self.is_per_thread() { CU_STREAM_PER_THREAD } else { self.raw.addr() })
+        (0, if self.is_per_thread() { CU_STREAM_PER_THREAD.addr() } else { self.raw.addr() })
     }
 }

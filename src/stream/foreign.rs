@@ -1,7 +1,7 @@
 //! Default streams, and streams that other libraries own.
 
 use core::ops::Deref;
-use core::ptr::{null_mut, without_provenance_mut};
+use core::ptr::null_mut;
 
 use super::StreamRef;
 use crate::context::Context;
@@ -47,7 +47,7 @@ impl StreamRef {
     #[doc(alias = "CU_STREAM_LEGACY")]
     #[doc(alias = "LEGACY_DEFAULT_STREAM")]
     pub fn legacy_default(context: &Context) -> Self {
-        Self::new(context, without_provenance_mut(CU_STREAM_LEGACY))
+        Self::new(context, CU_STREAM_LEGACY)
     }
 
     /// Returns the per-thread default stream of the context (`CU_STREAM_PER_THREAD`).
@@ -73,7 +73,7 @@ impl StreamRef {
     #[doc(alias = "CU_STREAM_PER_THREAD")]
     #[doc(alias = "PER_THREAD_DEFAULT_STREAM")]
     pub fn per_thread_default(context: &Context) -> Self {
-        Self::new(context, without_provenance_mut(CU_STREAM_PER_THREAD))
+        Self::new(context, CU_STREAM_PER_THREAD)
     }
 
     /// Wraps a stream of `context` that other code owns. It makes no driver call.

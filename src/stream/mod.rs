@@ -4,7 +4,7 @@ use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::mem::ManuallyDrop;
 use core::ops::Deref;
-use core::ptr::{null_mut, without_provenance_mut};
+use core::ptr::null_mut;
 use std::sync::{Arc, OnceLock};
 
 use crate::context::Context;
@@ -294,7 +294,7 @@ impl StreamRef {
     /// current context.
     #[inline(always)]
     pub(crate) fn is_default(&self) -> bool {
-        self.raw.addr() <= CU_STREAM_PER_THREAD
+        self.raw.addr() <= CU_STREAM_PER_THREAD.addr()
     }
 
     /// The handle that stands for this stream in every table of its library. NULL stands for one of
@@ -302,14 +302,14 @@ impl StreamRef {
     pub(crate) fn meaning(&self) -> CUstream {
         match (self.raw.is_null(), self.driver.is_per_thread_default_stream()) {
             (false, _) => self.raw,
-            (true, false) => without_provenance_mut(CU_STREAM_LEGACY),
-            (true, true) => without_provenance_mut(CU_STREAM_PER_THREAD),
+            (true, false) => CU_STREAM_LEGACY,
+            (true, true) => CU_STREAM_PER_THREAD,
         }
     }
 
     /// Whether the handle stands for another stream in each thread.
     pub(crate) fn is_per_thread(&self) -> bool {
-        self.meaning().addr() == CU_STREAM_PER_THREAD
+        self.meaning() == CU_STREAM_PER_THREAD
     }
 
     #[cold]

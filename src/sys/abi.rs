@@ -23,9 +23,6 @@ const_assert_eq!(CUresult::CUDA_SUCCESS.0, 0);
 // `EventFlags` flips one bit on the way to the driver.
 const_assert_eq!(CU_EVENT_DISABLE_TIMING, 2);
 const_assert_eq!(CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS, 7);
-// A stream handle up to this one is a constant, not an object.
-const_assert_eq!(CU_STREAM_LEGACY, 1);
-const_assert_eq!(CU_STREAM_PER_THREAD, 2);
 // `Function` is two bytes, which keeps `Error` at sixteen, and most of them are for functions that
 // are not in the table.
 const_assert!(ENTRY_POINTS.len() < 4096);

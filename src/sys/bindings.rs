@@ -98,8 +98,8 @@ pub struct CUIcheckpointOperation_st {
 }
 pub type CUcheckpointOperationHandle = *mut CUIcheckpointOperation_st;
 pub type CUlogIterator = ::core::ffi::c_uint;
-pub const CU_STREAM_LEGACY: usize = 1;
-pub const CU_STREAM_PER_THREAD: usize = 2;
+pub const CU_STREAM_LEGACY: CUstream = ::core::ptr::without_provenance_mut(1);
+pub const CU_STREAM_PER_THREAD: CUstream = ::core::ptr::without_provenance_mut(2);
 impl CUresult {
     pub const CUDA_SUCCESS: CUresult = CUresult(0);
     pub const CUDA_ERROR_INVALID_VALUE: CUresult = CUresult(1);
@@ -2727,7 +2727,7 @@ pub type CUlogsCallback = ::core::option::Option<
     unsafe extern "C" fn(
         user_data: *mut ::core::ffi::c_void,
         level: CUlogLevel,
-        message: *mut ::core::ffi::c_uchar,
+        message: *mut ::core::ffi::c_char,
         length: usize,
     ),
 >;
@@ -2800,7 +2800,7 @@ pub type PFN_cuDriverGetVersion_v2020 = ::core::option::Option<
 >;
 pub type PFN_cuGetProcAddress_v11030 = ::core::option::Option<
     unsafe extern "C" fn(
-        symbol: *const ::core::ffi::c_uchar,
+        symbol: *const ::core::ffi::c_char,
         function: *mut *mut ::core::ffi::c_void,
         version: ::core::ffi::c_int,
         flags: cuuint64_t,
@@ -2808,7 +2808,7 @@ pub type PFN_cuGetProcAddress_v11030 = ::core::option::Option<
 >;
 pub type PFN_cuGetProcAddress_v12000 = ::core::option::Option<
     unsafe extern "C" fn(
-        symbol: *const ::core::ffi::c_uchar,
+        symbol: *const ::core::ffi::c_char,
         function: *mut *mut ::core::ffi::c_void,
         version: ::core::ffi::c_int,
         flags: cuuint64_t,
@@ -2818,13 +2818,13 @@ pub type PFN_cuGetProcAddress_v12000 = ::core::option::Option<
 pub type PFN_cuGetErrorName_v6000 = ::core::option::Option<
     unsafe extern "C" fn(
         error: CUresult,
-        text: *mut *const ::core::ffi::c_uchar,
+        text: *mut *const ::core::ffi::c_char,
     ) -> CUresult,
 >;
 pub type PFN_cuGetErrorString_v6000 = ::core::option::Option<
     unsafe extern "C" fn(
         error: CUresult,
-        text: *mut *const ::core::ffi::c_uchar,
+        text: *mut *const ::core::ffi::c_char,
     ) -> CUresult,
 >;
 pub type PFN_cuLogsCurrent_v12090 = ::core::option::Option<
@@ -2836,14 +2836,14 @@ pub type PFN_cuLogsCurrent_v12090 = ::core::option::Option<
 pub type PFN_cuLogsDumpToFile_v12090 = ::core::option::Option<
     unsafe extern "C" fn(
         iterator: *mut CUlogIterator,
-        path: *const ::core::ffi::c_uchar,
+        path: *const ::core::ffi::c_char,
         flags: ::core::ffi::c_uint,
     ) -> CUresult,
 >;
 pub type PFN_cuLogsDumpToMemory_v12090 = ::core::option::Option<
     unsafe extern "C" fn(
         iterator: *mut CUlogIterator,
-        buffer: *mut ::core::ffi::c_uchar,
+        buffer: *mut ::core::ffi::c_char,
         size: *mut usize,
         flags: ::core::ffi::c_uint,
     ) -> CUresult,
@@ -2866,7 +2866,7 @@ pub type PFN_cuDeviceGetCount_v2000 = ::core::option::Option<
 >;
 pub type PFN_cuDeviceGetName_v2000 = ::core::option::Option<
     unsafe extern "C" fn(
-        name: *mut ::core::ffi::c_uchar,
+        name: *mut ::core::ffi::c_char,
         length: ::core::ffi::c_int,
         device: CUdevice,
     ) -> CUresult,
@@ -2879,7 +2879,7 @@ pub type PFN_cuDeviceGetUuid_v11040 = ::core::option::Option<
 >;
 pub type PFN_cuDeviceGetLuid_v10000 = ::core::option::Option<
     unsafe extern "C" fn(
-        luid: *mut ::core::ffi::c_uchar,
+        luid: *mut ::core::ffi::c_char,
         node_mask: *mut ::core::ffi::c_uint,
         device: CUdevice,
     ) -> CUresult,
@@ -3684,7 +3684,7 @@ pub type PFN_cuGraphInstantiate_v11000 = ::core::option::Option<
         exec: *mut CUgraphExec,
         graph: CUgraph,
         error_node: *mut CUgraphNode,
-        log: *mut ::core::ffi::c_uchar,
+        log: *mut ::core::ffi::c_char,
         log_size: usize,
     ) -> CUresult,
 >;
@@ -4557,19 +4557,19 @@ macro_rules! parameters {
     (PFN_cuInit_v2000 names) => { "flags" };
     (PFN_cuDriverGetVersion_v2020) => { "int *version" };
     (PFN_cuDriverGetVersion_v2020 names) => { "version" };
-    (PFN_cuGetProcAddress_v11030) => { "const unsigned char *symbol, void **function, int version, cuuint64_t flags" };
+    (PFN_cuGetProcAddress_v11030) => { "const char *symbol, void **function, int version, cuuint64_t flags" };
     (PFN_cuGetProcAddress_v11030 names) => { "symbol, function, version, flags" };
-    (PFN_cuGetProcAddress_v12000) => { "const unsigned char *symbol, void **function, int version, cuuint64_t flags, CUdriverProcAddressQueryResult *status" };
+    (PFN_cuGetProcAddress_v12000) => { "const char *symbol, void **function, int version, cuuint64_t flags, CUdriverProcAddressQueryResult *status" };
     (PFN_cuGetProcAddress_v12000 names) => { "symbol, function, version, flags, status" };
-    (PFN_cuGetErrorName_v6000) => { "CUresult error, const unsigned char **text" };
+    (PFN_cuGetErrorName_v6000) => { "CUresult error, const char **text" };
     (PFN_cuGetErrorName_v6000 names) => { "error, text" };
-    (PFN_cuGetErrorString_v6000) => { "CUresult error, const unsigned char **text" };
+    (PFN_cuGetErrorString_v6000) => { "CUresult error, const char **text" };
     (PFN_cuGetErrorString_v6000 names) => { "error, text" };
     (PFN_cuLogsCurrent_v12090) => { "CUlogIterator *iterator, unsigned int flags" };
     (PFN_cuLogsCurrent_v12090 names) => { "iterator, flags" };
-    (PFN_cuLogsDumpToFile_v12090) => { "CUlogIterator *iterator, const unsigned char *path, unsigned int flags" };
+    (PFN_cuLogsDumpToFile_v12090) => { "CUlogIterator *iterator, const char *path, unsigned int flags" };
     (PFN_cuLogsDumpToFile_v12090 names) => { "iterator, path, flags" };
-    (PFN_cuLogsDumpToMemory_v12090) => { "CUlogIterator *iterator, unsigned char *buffer, size_t *size, unsigned int flags" };
+    (PFN_cuLogsDumpToMemory_v12090) => { "CUlogIterator *iterator, char *buffer, size_t *size, unsigned int flags" };
     (PFN_cuLogsDumpToMemory_v12090 names) => { "iterator, buffer, size, flags" };
     (PFN_cuLogsRegisterCallback_v12090) => { "CUlogsCallback callback, void *user_data, CUlogsCallbackHandle *handle" };
     (PFN_cuLogsRegisterCallback_v12090 names) => { "callback, user_data, handle" };
@@ -4579,13 +4579,13 @@ macro_rules! parameters {
     (PFN_cuDeviceGet_v2000 names) => { "device, ordinal" };
     (PFN_cuDeviceGetCount_v2000) => { "int *count" };
     (PFN_cuDeviceGetCount_v2000 names) => { "count" };
-    (PFN_cuDeviceGetName_v2000) => { "unsigned char *name, int length, CUdevice device" };
+    (PFN_cuDeviceGetName_v2000) => { "char *name, int length, CUdevice device" };
     (PFN_cuDeviceGetName_v2000 names) => { "name, length, device" };
     (PFN_cuDeviceGetUuid_v9020) => { "CUuuid *uuid, CUdevice device" };
     (PFN_cuDeviceGetUuid_v9020 names) => { "uuid, device" };
     (PFN_cuDeviceGetUuid_v11040) => { "CUuuid *uuid, CUdevice device" };
     (PFN_cuDeviceGetUuid_v11040 names) => { "uuid, device" };
-    (PFN_cuDeviceGetLuid_v10000) => { "unsigned char *luid, unsigned int *node_mask, CUdevice device" };
+    (PFN_cuDeviceGetLuid_v10000) => { "char *luid, unsigned int *node_mask, CUdevice device" };
     (PFN_cuDeviceGetLuid_v10000 names) => { "luid, node_mask, device" };
     (PFN_cuDeviceTotalMem_v3020) => { "size_t *bytes, CUdevice device" };
     (PFN_cuDeviceTotalMem_v3020 names) => { "bytes, device" };
@@ -4863,7 +4863,7 @@ macro_rules! parameters {
     (PFN_cuGraphNodeGetLocalId_v13010 names) => { "node, id" };
     (PFN_cuGraphNodeGetToolsId_v13010) => { "CUgraphNode node, unsigned long long *id" };
     (PFN_cuGraphNodeGetToolsId_v13010 names) => { "node, id" };
-    (PFN_cuGraphInstantiate_v11000) => { "CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node, unsigned char *log, size_t log_size" };
+    (PFN_cuGraphInstantiate_v11000) => { "CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node, char *log, size_t log_size" };
     (PFN_cuGraphInstantiate_v11000 names) => { "exec, graph, error_node, log, log_size" };
     (PFN_cuGraphInstantiateWithFlags_v11040) => { "CUgraphExec *exec, CUgraph graph, unsigned long long flags" };
     (PFN_cuGraphInstantiateWithFlags_v11040 names) => { "exec, graph, flags" };

@@ -3,7 +3,7 @@
 //! The declarations are generated from `wrapper.h` and checked against NVIDIA's headers of CUDA
 //! 11.8 to 13.5. Every enum that the driver can return is an open newtype ([`CUresult`],
 //! [`CUstreamCaptureStatus`]), so numbers that no current header lists are valid values too. Flags
-//! are plain integers. C strings are `*const u8`, because the sign of `char` depends on the target.
+//! are plain integers.
 //!
 //! [`Driver::symbols`](crate::Driver::symbols) returns the resolved table of a loaded driver. A
 //! call through it costs only the driver's own call:

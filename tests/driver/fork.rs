@@ -8,7 +8,7 @@
 
 use crate::common;
 
-use std::ptr::{null_mut, without_provenance_mut};
+use std::ptr::null_mut;
 
 use common::child::{Child, role};
 use common::counting::Watched;
@@ -109,7 +109,7 @@ fn operations_are_errors() {
         // SAFETY: the driver is not called.
         unsafe {
             // Also for the handles of default streams, about which no call is made.
-            let special = [0, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD].map(without_provenance_mut);
+            let special = [null_mut(), CU_STREAM_LEGACY, CU_STREAM_PER_THREAD];
             let handles = special.into_iter().chain([raw]);
             for raw in handles {
                 refused(Function::cuStreamGetCtx, StreamRef::from_foreign(driver, raw).map(drop));

@@ -4,7 +4,7 @@
 use crate::common;
 
 use std::cell::{Cell, RefCell};
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
 
 use common::{TestDriver, load};
@@ -47,7 +47,7 @@ thread_local! {
 }
 
 extern "C" fn lookup_with_status(
-    name: *const u8,
+    name: *const c_char,
     address: *mut *mut c_void,
     version: c_int,
     flags: u64,
@@ -74,7 +74,7 @@ extern "C" fn lookup_with_status(
 }
 
 extern "C" fn lookup_without_status(
-    name: *const u8,
+    name: *const c_char,
     address: *mut *mut c_void,
     version: c_int,
     flags: u64,
@@ -90,7 +90,7 @@ extern "C" fn lookup_without_status(
 }
 
 /// Whether the test wants the lookup of this name to go wrong.
-fn spoiled(name: *const u8) -> Option<(&'static CStr, Spoiled)> {
+fn spoiled(name: *const c_char) -> Option<(&'static CStr, Spoiled)> {
     // SAFETY: the loader passes a C string.
     let name = unsafe { CStr::from_ptr(name.cast()) };
     SPOILED.get().filter(|(spoiled, _)| *spoiled == name)
@@ -98,7 +98,7 @@ fn spoiled(name: *const u8) -> Option<(&'static CStr, Spoiled)> {
 
 /// Writes down what was asked, and answers as the driver does or as the test wants it.
 fn answer(
-    name: *const u8,
+    name: *const c_char,
     address: *mut *mut c_void,
     version: c_int,
     flags: u64,
@@ -200,7 +200,7 @@ fn each_entry_point_came_with_its_version() {
         let (mut address, mut status) =
             (null_mut(), CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS);
         // SAFETY: a C string, and places for the two results.
-        unsafe { look(name.as_ptr().cast(), &mut address, version, flags, &mut status) };
+        unsafe { look(name.as_ptr(), &mut address, version, flags, &mut status) };
         address
     };
     for entry in ENTRY_POINTS {

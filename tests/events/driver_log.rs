@@ -95,8 +95,9 @@ fn what_this_driver_logs() {
     // A driver may write a line too much.
     let (mut text, mut size) = (vec![0_u8; 28 << 10], 26 << 10);
     // SAFETY: the buffer has more than `size` bytes, and NULL stands for all lines.
-    let read =
-        unsafe { call!(driver, cuLogsDumpToMemory?(null_mut(), text.as_mut_ptr(), &mut size, 0)) };
+    let read = unsafe {
+        call!(driver, cuLogsDumpToMemory?(null_mut(), text.as_mut_ptr().cast(), &mut size, 0))
+    };
     read.expect("the log can be read");
     println!("the log:\n{}", String::from_utf8_lossy(&text[..size]));
     println!("of the error: {:?}", error.driver_log());

@@ -169,10 +169,7 @@ impl Surroundings {
         // SAFETY: the stream's handle is a constant; a place for the graph, which is destroyed.
         unsafe {
             raw((symbols.cuCtxPushCurrent_v2)(self.primary));
-            raw((symbols.cuStreamEndCapture)(
-                std::ptr::without_provenance_mut(CU_STREAM_PER_THREAD),
-                &mut graph,
-            ));
+            raw((symbols.cuStreamEndCapture)(CU_STREAM_PER_THREAD, &mut graph));
             raw((symbols.cuGraphDestroy)(graph));
             raw((symbols.cuCtxPopCurrent_v2)(&mut null_mut()));
         }

@@ -144,7 +144,7 @@ fn a_default_stream_is_copied_from_by_its_meaning() {
         let _ = stream.copy_attributes_from(source);
         sources.lock().expect("no panic").pop().expect("the call")
     };
-    let legacy = CU_STREAM_LEGACY as u64;
+    let legacy = CU_STREAM_LEGACY.addr() as u64;
     assert_eq!(
         argument(&StreamRef::default_stream(&context)),
         0,

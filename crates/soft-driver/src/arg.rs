@@ -1,6 +1,6 @@
 //! The arguments of an entry point, on their way from C.
 
-use core::ffi::{c_uchar, c_void};
+use core::ffi::{c_char, c_void};
 use core::marker::PhantomData;
 
 use crate::abi::*;
@@ -137,7 +137,7 @@ impl<T, P> Ptr<T, P> {
     }
 }
 
-impl<P> Ptr<c_uchar, P> {
+impl<P> Ptr<c_char, P> {
     /// Copies text with its terminator, cut to the room there is.
     pub(crate) fn put_text(self, text: &str, room: i32) -> Answer {
         let Ok(room) = usize::try_from(room) else { return Err(INVALID_VALUE) };
@@ -148,7 +148,7 @@ impl<P> Ptr<c_uchar, P> {
         // SAFETY: not NULL with `room` bytes by the contract of the C call; `kept + 1` is at most
         // `room`.
         unsafe {
-            core::ptr::copy_nonoverlapping(text.as_ptr(), self.0, kept);
+            core::ptr::copy_nonoverlapping(text.as_ptr().cast(), self.0, kept);
             self.0.add(kept).write(0);
         }
         Ok(())
@@ -158,7 +158,7 @@ impl<P> Ptr<c_uchar, P> {
     pub(crate) fn text(self) -> &'static [u8] {
         // SAFETY: a C string by the contract of the call, alive for the call; nothing keeps the
         // slice longer.
-        unsafe { core::ffi::CStr::from_ptr(self.0.cast()) }.to_bytes()
+        unsafe { core::ffi::CStr::from_ptr(self.0) }.to_bytes()
     }
 }
 

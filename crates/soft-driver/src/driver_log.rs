@@ -1,7 +1,7 @@
 //! The driver's log: why it refused a call. Here it has the reports of misuse, for a driver that
 //! goes on after them.
 
-use core::ffi::{c_uchar, c_uint};
+use core::ffi::{c_char, c_uint};
 
 use crate::abi::*;
 use crate::arg::Ptr;
@@ -27,7 +27,7 @@ pub(crate) fn logs_current(
 pub(crate) fn logs_dump_to_memory(
     call: &CallFrame,
     iterator: Ptr<CUlogIterator>,
-    buffer: Ptr<c_uchar>,
+    buffer: Ptr<c_char>,
     size: Ptr<usize>,
     flags: c_uint,
 ) -> Answer {
@@ -43,7 +43,7 @@ pub(crate) fn logs_dump_to_memory(
     let nothing = text.is_empty() && !log.from(from, usize::MAX).is_empty();
     // SAFETY: the C call says that the buffer has `room` bytes, and the text has fewer.
     unsafe {
-        buffer.raw().copy_from_nonoverlapping(text.as_ptr(), text.len());
+        buffer.raw().copy_from_nonoverlapping(text.as_ptr().cast(), text.len());
         buffer.raw().add(text.len()).write(0);
     }
     size.put(text.len())?;

@@ -1,6 +1,6 @@
 //! `cuInit`, the driver's version, and the names and texts of errors.
 
-use core::ffi::{CStr, c_int, c_uchar, c_uint};
+use core::ffi::{CStr, c_char, c_int, c_uint};
 
 use crate::abi::*;
 use crate::arg::Ptr;
@@ -44,7 +44,7 @@ pub(crate) fn driver_get_version(call: &CallFrame, version: Ptr<c_int>) -> Answe
 pub(crate) fn get_error_name(
     call: &CallFrame,
     error: CUresult,
-    text: Ptr<*const c_uchar>,
+    text: Ptr<*const c_char>,
 ) -> Answer {
     error_text(call, error, |entry| entry.0, text)
 }
@@ -52,7 +52,7 @@ pub(crate) fn get_error_name(
 pub(crate) fn get_error_string(
     call: &CallFrame,
     error: CUresult,
-    text: Ptr<*const c_uchar>,
+    text: Ptr<*const c_char>,
 ) -> Answer {
     error_text(call, error, |entry| entry.1, text)
 }
@@ -61,7 +61,7 @@ fn error_text(
     call: &CallFrame,
     error: CUresult,
     text_of: fn((&'static CStr, &'static CStr)) -> &'static CStr,
-    text: Ptr<*const c_uchar>,
+    text: Ptr<*const c_char>,
 ) -> Answer {
     let state = call.lock()?;
     let known = errors::since(error) <= state.config.version;

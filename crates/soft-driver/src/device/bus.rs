@@ -1,7 +1,7 @@
 //! For numba-cuda and FFmpeg: devices by their bus addresses, the compute capability, access
 //! between devices.
 
-use core::ffi::{c_int, c_uchar, c_uint};
+use core::ffi::{c_char, c_int, c_uint};
 
 use crate::abi::*;
 use crate::arg::{In, Ptr};
@@ -62,7 +62,7 @@ fn bus_id(state: &State, device: usize) -> String {
 
 pub(crate) fn device_get_pci_bus_id(
     call: &CallFrame,
-    text: Ptr<c_uchar>,
+    text: Ptr<c_char>,
     length: c_int,
     device: CUdevice,
 ) -> Answer {
@@ -74,7 +74,7 @@ pub(crate) fn device_get_pci_bus_id(
 pub(crate) fn device_get_by_pci_bus_id(
     call: &CallFrame,
     device: Ptr<CUdevice>,
-    text: In<c_uchar>,
+    text: In<c_char>,
 ) -> Answer {
     let state = call.ready()?;
     device.required()?;

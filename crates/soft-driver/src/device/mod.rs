@@ -1,6 +1,6 @@
 //! Devices: which there are, what they are asked, and their entry points.
 
-use core::ffi::{c_int, c_uchar, c_uint};
+use core::ffi::{c_char, c_int, c_uint};
 
 use crate::abi::*;
 use crate::arg::Ptr;
@@ -41,7 +41,7 @@ pub(crate) fn device_get_count(call: &CallFrame, count: Ptr<c_int>) -> Answer {
 
 pub(crate) fn device_get_name(
     call: &CallFrame,
-    name: Ptr<c_uchar>,
+    name: Ptr<c_char>,
     length: c_int,
     device: CUdevice,
 ) -> Answer {
@@ -60,7 +60,7 @@ pub(crate) fn device_get_uuid(call: &CallFrame, uuid: Ptr<CUuuid>, device: CUdev
 /// What Windows knows the device by. A system without such names has none.
 pub(crate) fn device_get_luid(
     call: &CallFrame,
-    luid: Ptr<c_uchar>,
+    luid: Ptr<c_char>,
     node_mask: Ptr<c_uint>,
     device: CUdevice,
 ) -> Answer {
@@ -72,7 +72,7 @@ pub(crate) fn device_get_luid(
     luid.required()?;
     let uuid = visible::uuid(state.devices[device].physical());
     for (index, byte) in uuid.into_iter().take(8).enumerate() {
-        luid.put_at(index, byte);
+        luid.put_at(index, byte as c_char);
     }
     node_mask.put(1)
 }

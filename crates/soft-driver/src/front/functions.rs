@@ -1,6 +1,6 @@
 //! The C functions behind the list of exports, one instance for each machine, and their addresses.
 
-use core::ffi::{c_int, c_uchar, c_void};
+use core::ffi::{c_char, c_int, c_void};
 use core::ptr::NonNull;
 use std::sync::OnceLock;
 
@@ -189,7 +189,7 @@ fn unsupported(call: &CallFrame) -> Answer {
 
 fn get_proc_address(
     call: &CallFrame,
-    symbol: In<c_uchar>,
+    symbol: In<c_char>,
     function: Ptr<*mut c_void>,
     version: c_int,
     flags: cuuint64_t,
@@ -200,7 +200,7 @@ fn get_proc_address(
 
 fn get_proc_address_v1(
     call: &CallFrame,
-    symbol: In<c_uchar>,
+    symbol: In<c_char>,
     function: Ptr<*mut c_void>,
     version: c_int,
     flags: cuuint64_t,

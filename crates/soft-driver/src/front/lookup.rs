@@ -1,6 +1,6 @@
 //! The lookup of entry points by name and version.
 
-use core::ffi::{c_int, c_uchar, c_void};
+use core::ffi::{c_char, c_int, c_void};
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
@@ -85,7 +85,7 @@ fn look_up(
 fn proc_address(
     address: AddressOf,
     call: &CallFrame,
-    symbol: In<c_uchar>,
+    symbol: In<c_char>,
     function: Ptr<*mut c_void>,
     version: c_int,
     flags: u64,
@@ -119,7 +119,7 @@ fn proc_address(
 pub(crate) fn get_proc_address(
     address: AddressOf,
     call: &CallFrame,
-    symbol: In<c_uchar>,
+    symbol: In<c_char>,
     function: Ptr<*mut c_void>,
     version: c_int,
     flags: cuuint64_t,
@@ -144,7 +144,7 @@ pub(crate) fn get_proc_address(
 pub(crate) fn get_proc_address_v1(
     address: AddressOf,
     call: &CallFrame,
-    symbol: In<c_uchar>,
+    symbol: In<c_char>,
     function: Ptr<*mut c_void>,
     version: c_int,
     flags: cuuint64_t,

@@ -1,6 +1,6 @@
 //! Executable graphs: instantiating and launching.
 
-use core::ffi::{c_uchar, c_ulonglong};
+use core::ffi::{c_char, c_ulonglong};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -193,7 +193,7 @@ pub(crate) fn graph_instantiate(
     exec: Ptr<CUgraphExec>,
     graph: Ptr<CUgraph_st>,
     error_node: Ptr<CUgraphNode>,
-    log: Array<c_uchar>,
+    log: Array<c_char>,
     log_size: usize,
 ) -> Answer {
     error_node.put_if(core::ptr::null_mut());

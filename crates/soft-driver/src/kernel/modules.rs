@@ -1,7 +1,7 @@
 //! For cudarc, numba-cuda and cuda.core: modules, libraries and their functions, which are the
 //! kernels that the test has registered; the profiler, tables of other exports.
 
-use core::ffi::{CStr, c_int, c_uchar, c_uint, c_void};
+use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 use crate::abi::*;
 use crate::allocation;
@@ -138,7 +138,7 @@ pub(crate) fn module_load_data_ex(
 }
 
 /// Whether a file is there: nothing more is asked of it.
-fn check_file(call: &CallFrame, path: In<c_uchar>) -> Answer {
+fn check_file(call: &CallFrame, path: In<c_char>) -> Answer {
     drop(ready(call)?);
     path.required()?;
     let path = String::from_utf8_lossy(path.text()).into_owned();
@@ -146,7 +146,7 @@ fn check_file(call: &CallFrame, path: In<c_uchar>) -> Answer {
     if there { Ok(()) } else { Err(CUresult::CUDA_ERROR_FILE_NOT_FOUND) }
 }
 
-pub(crate) fn module_load(call: &CallFrame, out: Ptr<Handle>, path: In<c_uchar>) -> Answer {
+pub(crate) fn module_load(call: &CallFrame, out: Ptr<Handle>, path: In<c_char>) -> Answer {
     check_file(call, path)?;
     load(call, out, true)
 }
@@ -198,7 +198,7 @@ pub(crate) fn library_load_data(
 pub(crate) fn library_load_from_file(
     call: &CallFrame,
     out: Ptr<Handle>,
-    path: In<c_uchar>,
+    path: In<c_char>,
     jit: Options,
     jit_values: Values,
     jit_count: c_uint,
@@ -238,7 +238,7 @@ fn get_function(
     call: &CallFrame,
     out: Ptr<Handle>,
     container: Memory,
-    name: In<c_uchar>,
+    name: In<c_char>,
     library: bool,
 ) -> Answer {
     let mut state = ready(call)?;
@@ -263,7 +263,7 @@ pub(crate) fn module_get_function(
     call: &CallFrame,
     out: Ptr<Handle>,
     module: Memory,
-    name: In<c_uchar>,
+    name: In<c_char>,
 ) -> Answer {
     get_function(call, out, module, name, false)
 }
@@ -272,7 +272,7 @@ pub(crate) fn library_get_kernel(
     call: &CallFrame,
     out: Ptr<Handle>,
     library: Memory,
-    name: In<c_uchar>,
+    name: In<c_char>,
 ) -> Answer {
     get_function(call, out, library, name, true)
 }
@@ -302,7 +302,7 @@ pub(crate) fn function_get_module(call: &CallFrame, out: Ptr<Handle>, func: Memo
 }
 
 /// The name of a kernel or a function.
-pub(crate) fn function_name(call: &CallFrame, name: Ptr<*const c_uchar>, func: Memory) -> Answer {
+pub(crate) fn function_name(call: &CallFrame, name: Ptr<*const c_char>, func: Memory) -> Answer {
     if name.is_null() || func.is_null() {
         return call.refuse(INVALID_VALUE);
     }

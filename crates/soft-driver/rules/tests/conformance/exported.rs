@@ -75,8 +75,8 @@ exported! {
     cuLaunchKernel(function: *mut c_void, grid_x: u32, grid_y: u32, grid_z: u32, block_x: u32,
         block_y: u32, block_z: u32, shared: u32, stream: CUstream, each: *mut *mut c_void,
         extra: *mut *mut c_void);
-    cuKernelGetName(name: *mut *const u8, kernel: *mut c_void);
-    cuFuncGetName(name: *mut *const u8, function: *mut c_void);
+    cuKernelGetName(name: *mut *const c_char, kernel: *mut c_void);
+    cuFuncGetName(name: *mut *const c_char, function: *mut c_void);
     cuCtxAttach(context: *mut CUcontext, flags: u32);
     cuCtxDetach(context: CUcontext);
     cuMemAllocPitch_v2(address: *mut CUdeviceptr, pitch: *mut usize, width: usize, height: usize,

@@ -1,6 +1,6 @@
 //! Before and around `cuInit`.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_char};
 use std::ptr::{null, null_mut};
 
 use cuda_events::sys::*;
@@ -12,16 +12,16 @@ use crate::raw::{NULL_STREAM, Raw, Rig, code_text, must};
 use crate::rules;
 
 /// A text of the driver: the code, and the text or what the place holds.
-fn text(call: impl FnOnce(*mut *const u8) -> CUresult) -> String {
-    let before = c"not written".as_ptr().cast();
-    let mut text: *const u8 = before;
+fn text(call: impl FnOnce(*mut *const c_char) -> CUresult) -> String {
+    let before = c"not written".as_ptr();
+    let mut text: *const c_char = before;
     let code = call(&mut text);
     let text = if text.is_null() {
         "NULL".into()
     } else {
         // SAFETY: either the text of above or the driver's, which is a C string that is never
         // freed.
-        unsafe { CStr::from_ptr(text.cast()) }.to_string_lossy()
+        unsafe { CStr::from_ptr(text) }.to_string_lossy()
     };
     format!("{}, {text}", code_text(code))
 }
@@ -62,7 +62,7 @@ fn an_h200() -> Result<(), String> {
     }
     let rig = Rig::new("");
     let mut name = [0_u8; 128];
-    must("cuDeviceGetName", rig.cuDeviceGetName(name.as_mut_ptr(), 128, rig.device));
+    must("cuDeviceGetName", rig.cuDeviceGetName(name.as_mut_ptr().cast(), 128, rig.device));
     let name = String::from_utf8_lossy(&name);
     if name.contains("H200") { Ok(()) } else { Err("no H200".to_owned()) }
 }
@@ -155,7 +155,7 @@ rules! {
                 continue;
             };
             // SAFETY: with success it is a C string that is never freed.
-            let name = unsafe { CStr::from_ptr(text.cast()) }.to_string_lossy();
+            let name = unsafe { CStr::from_ptr(text) }.to_string_lossy();
             if name != own {
                 other.push(format!("{} is {name}", code.0));
             }

@@ -15,7 +15,7 @@ pub fn head() {
     }
     let rig = Rig::new("");
     let mut name = [0_u8; 128];
-    must("cuDeviceGetName", rig.cuDeviceGetName(name.as_mut_ptr(), 128, rig.device));
+    must("cuDeviceGetName", rig.cuDeviceGetName(name.as_mut_ptr().cast(), 128, rig.device));
     let name = String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned();
     let driver = match TestDriver::chosen() {
         TestDriver::Soft => "soft",

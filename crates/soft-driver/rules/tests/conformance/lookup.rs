@@ -48,15 +48,14 @@ impl fmt::Display for Found {
 fn ask(raw: &Raw, name: &CStr, version: i32, flags: u64) -> Found {
     let mut function = std::ptr::without_provenance_mut(BEFORE);
     let mut status = STATUS_BEFORE;
-    let code =
-        raw.cuGetProcAddress_v2(name.as_ptr().cast(), &mut function, version, flags, &mut status);
+    let code = raw.cuGetProcAddress_v2(name.as_ptr(), &mut function, version, flags, &mut status);
     Found { code, function: function.addr(), status }
 }
 
 /// The same of the four-argument form.
 fn ask_v1(raw: &Raw, name: &CStr, version: i32, flags: u64) -> String {
     let mut function = std::ptr::without_provenance_mut(BEFORE);
-    let code = raw.cuGetProcAddress(name.as_ptr().cast(), &mut function, version, flags);
+    let code = raw.cuGetProcAddress(name.as_ptr(), &mut function, version, flags);
     let function = match function.addr() {
         0 => "NULL",
         BEFORE => "function not written",
@@ -299,7 +298,7 @@ rules! {
         for (label, name) in [("unknown name", c"cuNoSuchThing"), ("known name", c"cuEventQuery")] {
             let mut function = std::ptr::without_provenance_mut(BEFORE);
             let code = rig.cuGetProcAddress_v2(
-                name.as_ptr().cast(),
+                name.as_ptr(),
                 &mut function,
                 version(rig),
                 0,

@@ -1,7 +1,7 @@
 //! The raw table as a rule calls it, and the setup that most rules share.
 
 use std::cell::RefCell;
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, c_char, c_void};
 use std::mem::transmute;
 use std::path::PathBuf;
 use std::ptr::null_mut;
@@ -23,8 +23,8 @@ pub const INTERPROCESS: u32 = CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING;
 
 /// The default streams by their handles.
 pub const NULL_STREAM: CUstream = null_mut();
-pub const LEGACY: CUstream = std::ptr::without_provenance_mut(CU_STREAM_LEGACY);
-pub const PER_THREAD: CUstream = std::ptr::without_provenance_mut(CU_STREAM_PER_THREAD);
+pub const LEGACY: CUstream = CU_STREAM_LEGACY;
+pub const PER_THREAD: CUstream = CU_STREAM_PER_THREAD;
 
 /// The driver's entry points, under the names that it exports.
 #[derive(Clone, Copy)]
@@ -119,17 +119,17 @@ pub(crate) use exported_name;
 calls! {
     cuInit(flags: u32);
     cuDriverGetVersion(version: *mut i32);
-    cuGetProcAddress(symbol: *const u8, function: *mut *mut c_void, version: i32,
+    cuGetProcAddress(symbol: *const c_char, function: *mut *mut c_void, version: i32,
         flags: u64);
-    cuGetProcAddress_v2(symbol: *const u8, function: *mut *mut c_void, version: i32, flags: u64,
+    cuGetProcAddress_v2(symbol: *const c_char, function: *mut *mut c_void, version: i32, flags: u64,
         status: *mut CUdriverProcAddressQueryResult);
-    cuGetErrorName(error: CUresult, text: *mut *const u8);
-    cuGetErrorString(error: CUresult, text: *mut *const u8);
+    cuGetErrorName(error: CUresult, text: *mut *const c_char);
+    cuGetErrorString(error: CUresult, text: *mut *const c_char);
     cuDeviceGet(device: *mut CUdevice, ordinal: i32);
     cuDeviceGetCount(count: *mut i32);
-    cuDeviceGetName(name: *mut u8, length: i32, device: CUdevice);
+    cuDeviceGetName(name: *mut c_char, length: i32, device: CUdevice);
     cuDeviceGetAttribute(value: *mut i32, attribute: CUdevice_attribute, device: CUdevice);
-    cuDeviceGetLuid(luid: *mut u8, node_mask: *mut u32, device: CUdevice);
+    cuDeviceGetLuid(luid: *mut c_char, node_mask: *mut u32, device: CUdevice);
     cuDevicePrimaryCtxRetain(context: *mut CUcontext, device: CUdevice);
     cuDevicePrimaryCtxRelease_v2(device: CUdevice);
     cuDevicePrimaryCtxGetState(device: CUdevice, flags: *mut u32, active: *mut i32);

@@ -332,7 +332,7 @@ misuses! {
     fn no_place_for_the_entry_point(rig, _tell) names ["cuGetProcAddress_v2", "NULL"] =
         "aborted, naming cuGetProcAddress_v2, NULL; as an error CUDA_ERROR_INVALID_VALUE (1)"
     {
-        rig.cuGetProcAddress_v2(c"cuInit".as_ptr().cast(), null_mut(), 2000, 0, null_mut())
+        rig.cuGetProcAddress_v2(c"cuInit".as_ptr(), null_mut(), 2000, 0, null_mut())
     }
 
     /// Looking up an entry point is undefined if its name is NULL.
