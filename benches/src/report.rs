@@ -254,8 +254,8 @@ impl Figure {
     }
 }
 
-/// Two tables for each driver, what has a counterpart in C and what has none, in Markdown, which is
-/// plain enough to be read as it is.
+/// Three tables for each driver, in Markdown, which is plain enough to be read as it is: what has a
+/// counterpart in C, what has none, and what was measured with and without work between.
 pub fn report(rows: &[Value], only: Option<&str>) -> String {
     let mut out = String::new();
     for driver in drivers(rows).into_iter().filter(|driver| only.is_none_or(|only| only == *driver))
@@ -276,14 +276,34 @@ pub fn report(rows: &[Value], only: Option<&str>) -> String {
         write_table(&mut out, &table);
         let head = ["figure", "cuda-events", "goal"];
         let mut table = vec![head.map(str::to_owned), head.map(|_| "---".to_owned())];
-        table.extend(alone.iter().map(|figure| {
+        let head = ["figure", "nothing between", "a memset of 4 KiB between", "goal"];
+        let mut pairs = vec![head.map(str::to_owned), head.map(|_| "---".to_owned())];
+        let find = |base: &str, end: &str| {
+            alone.iter().find(|other| other.name.strip_suffix(end) == Some(base))
+        };
+        for figure in &alone {
             let [name, _, ours, _, _, goal] = figure.cells(driver);
-            [name, ours, goal]
-        }));
+            let with_work = name.strip_suffix(WITHOUT_WORK).and_then(|base| find(base, WITH_WORK));
+            if let Some(other) = with_work {
+                let [_, _, theirs, ..] = other.cells(driver);
+                pairs.push([name.replace(WITHOUT_WORK, ""), ours, theirs, goal]);
+            } else if name
+                .strip_suffix(WITH_WORK)
+                .and_then(|base| find(base, WITHOUT_WORK))
+                .is_none()
+            {
+                table.push([name, ours, goal]);
+            }
+        }
         write_table(&mut out, &table);
+        write_table(&mut out, &pairs);
     }
     out
 }
+
+/// How the names of two figures end that differ in what is between the work and the signal.
+const WITHOUT_WORK: &str = ", nothing between";
+const WITH_WORK: &str = ", a memset of 4 KiB between";
 
 fn write_table<const COLUMNS: usize>(out: &mut String, table: &[[String; COLUMNS]]) {
     for cells in table {
