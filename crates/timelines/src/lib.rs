@@ -62,8 +62,7 @@
 //! The crate starts one thread for the process, when a future, a shared timeline or a wait between
 //! contexts first needs it. The documentation calls this thread **the poller**. It sleeps while
 //! nothing is pending, and never ends. If the poller has to drop an object whose drop may block, it
-//! starts a short-lived thread for the drop. `docs/timelines.md` lists what each type keeps, its
-//! locks, and its use of the poller.
+//! starts a short-lived thread for the drop. `docs/timelines.md` lists what each type keeps.
 //!
 //! # Supported platforms and versions
 //!

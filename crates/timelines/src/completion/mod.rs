@@ -76,7 +76,7 @@ use crate::calls::*;
 ///
 /// A task is woken shortly after its work is done. The delay grows with the time that the work has
 /// been pending, up to one millisecond. With thousands of pending completions it is some
-/// milliseconds (`docs/performance.md`). All queries together take at most about a tenth of a core.
+/// milliseconds. All queries together take at most about a tenth of a core.
 /// For thousands of waits at once, futures of [points](crate::Point) resolve sooner.
 ///
 /// Driver calls: at the first poll [`cuEventQuery`], between two calls of
