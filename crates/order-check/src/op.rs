@@ -188,7 +188,7 @@ impl AccessKind {
 ///
 /// Findings about such an access are candidates. Nothing is forgotten because of them: two launches
 /// at the same bytes are both kept, and the next candidate of the same two places comes as well, until
-/// the first is [confirmed](crate::feed::Feed::confirm).
+/// the first is [confirmed](crate::feed::CallFeed::confirm).
 pub trait Launch: Any + fmt::Debug + Send + Sync + UnwindSafe + RefUnwindSafe {
     /// Two launches with the same number access the same bytes in the same ways.
     fn number(&self) -> u64;
