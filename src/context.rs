@@ -6,6 +6,7 @@ use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::marker::PhantomData;
 use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use crate::device::{Device, Uuid};
@@ -14,7 +15,10 @@ use crate::driver::call::call;
 use crate::driver::fork;
 use crate::driver::process::Identity;
 use crate::error::{Error, Result};
-use crate::sys::{CU_STREAM_LEGACY, CUcontext, CUevent, CUgreenCtx, CUresult, Function};
+use crate::event::{Event, EventFlags};
+use crate::sys::{
+    CU_STREAM_LEGACY, CUcontext, CUevent, CUevent_st, CUgreenCtx, CUresult, Function,
+};
 
 #[cfg(doc)]
 use crate::sys::calls::*;
@@ -96,9 +100,9 @@ struct Inner {
     owned: Owned,
     /// The device and this process, for other processes: see [`Context::device_and_process`].
     exporter: OnceLock<(Uuid, u32, Identity)>,
-    /// The event that `wait_stream` records in the legacy default stream; created when first
-    /// needed, destroyed with this context.
-    join: OnceLock<CUevent>,
+    /// The event that `wait_stream` records in the producer. NULL while a call uses it, and before
+    /// the first one; destroyed with this context.
+    join: AtomicPtr<CUevent_st>,
 }
 
 /// A reference to a context that does not keep it alive, from [`Context::downgrade`].
@@ -584,7 +588,7 @@ impl Context {
     }
 
     pub(crate) fn new(raw: CUcontext, device: Device, owned: Owned) -> Self {
-        let (exporter, join) = (OnceLock::new(), OnceLock::new());
+        let (exporter, join) = (OnceLock::new(), AtomicPtr::default());
         Self(Arc::new(Inner { raw, device, owned, exporter, join }))
     }
 
@@ -633,9 +637,39 @@ impl Context {
         Error::ContextMismatch { function, code, device, other_device }
     }
 
-    /// The place for the event that `wait_stream` records in the legacy default stream.
-    pub(crate) fn join(&self) -> &OnceLock<CUevent> {
-        &self.0.join
+    /// An event of this context for one call of `wait_stream`, which no other call uses before
+    /// [`put_join_event`](Self::put_join_event).
+    #[inline(always)]
+    pub(crate) fn take_join_event(&self) -> Result<CUevent> {
+        // What another thread did with the event before it was put back happens before.
+        let event = self.0.join.swap(null_mut(), Ordering::Acquire);
+        if event.is_null() { self.new_join_event() } else { Ok(event) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn new_join_event(&self) -> Result<CUevent> {
+        Event::new(self, EventFlags::empty()).map(Event::into_raw)
+    }
+
+    /// Keeps the event for the next call. If another call has put its own back, this one is
+    /// destroyed.
+    #[inline(always)]
+    pub(crate) fn put_join_event(&self, event: CUevent) {
+        let place = &self.0.join;
+        if place.compare_exchange(null_mut(), event, Ordering::Release, Ordering::Relaxed).is_err()
+        {
+            self.destroy_join_event(event);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    #[allow(unsafe_code)]
+    fn destroy_join_event(&self, event: CUevent) {
+        // SAFETY: the caller took the event from this context, and does not use it afterwards. The
+        // driver keeps what its record and its wait need.
+        let _ = unsafe { call!(self.driver(), cuEventDestroy_v2(event)) };
     }
 
     /// The context's device and this process, determined once: the device takes one driver call,
@@ -722,7 +756,8 @@ impl Drop for Inner {
         let (device, driver) = (self.device, self.device.driver());
         // An error cannot be handled here: the driver may be shutting down with the process, or the
         // context may be gone with its device.
-        if let Some(event) = self.join.take() {
+        let event = *self.join.get_mut();
+        if !event.is_null() {
             // SAFETY: the event is owned and not used afterwards, and its context lives until this
             // ends.
             let _ = unsafe { call!(driver, cuEventDestroy_v2(event)) };

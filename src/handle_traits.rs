@@ -6,48 +6,48 @@
 /// `Borrow` requires that both hash and compare alike. They do, because each implementation calls
 /// the handle's.
 macro_rules! impl_handle_traits {
-    ($handle:ty: $owner:ty $(, $parameter:ident)?) => {
-        impl$(<$parameter>)? PartialEq for $owner {
+    ($handle:ty: $owner:ident $(<$parameter:ident>)?) => {
+        impl$(<$parameter>)? PartialEq for $owner$(<$parameter>)? {
             fn eq(&self, other: &Self) -> bool {
                 **self == **other
             }
         }
 
-        impl$(<$parameter>)? Eq for $owner {}
+        impl$(<$parameter>)? Eq for $owner$(<$parameter>)? {}
 
-        impl$(<$parameter>)? PartialEq<$handle> for $owner {
+        impl$(<$parameter>)? PartialEq<$handle> for $owner$(<$parameter>)? {
             fn eq(&self, other: &$handle) -> bool {
                 **self == *other
             }
         }
 
-        impl$(<$parameter>)? PartialEq<$owner> for $handle {
-            fn eq(&self, other: &$owner) -> bool {
+        impl$(<$parameter>)? PartialEq<$owner$(<$parameter>)?> for $handle {
+            fn eq(&self, other: &$owner$(<$parameter>)?) -> bool {
                 *self == **other
             }
         }
 
-        impl$(<$parameter>)? core::hash::Hash for $owner {
+        impl$(<$parameter>)? core::hash::Hash for $owner$(<$parameter>)? {
             fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
                 (**self).hash(state);
             }
         }
 
-        impl$(<$parameter>)? core::borrow::Borrow<$handle> for $owner {
+        impl$(<$parameter>)? core::borrow::Borrow<$handle> for $owner$(<$parameter>)? {
             fn borrow(&self) -> &$handle {
                 self
             }
         }
 
-        impl$(<$parameter>)? AsRef<$handle> for $owner {
+        impl$(<$parameter>)? AsRef<$handle> for $owner$(<$parameter>)? {
             fn as_ref(&self) -> &$handle {
                 self
             }
         }
 
-        impl$(<$parameter>)? core::fmt::Debug for $owner {
+        impl$(<$parameter>)? core::fmt::Debug for $owner$(<$parameter>)? {
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                core::fmt::Debug::fmt(&**self, f)
+                self.show(stringify!($owner), f)
             }
         }
     };

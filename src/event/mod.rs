@@ -314,25 +314,6 @@ impl EventRef {
 /// # Waiting for an event
 #[allow(unsafe_code)]
 impl Context {
-    /// The event that `wait_stream` records in the context's legacy default stream; created when
-    /// first needed.
-    pub(crate) fn join_event(&self) -> Result<EventRef> {
-        let flags = EventFlags::empty();
-        let raw = match self.join().get() {
-            Some(raw) => *raw,
-            None => {
-                let event = Event::new(self, flags)?;
-                let raw = *self.join().get_or_init(|| event.as_raw());
-                // If another thread was faster, its event is used, and this one is dropped.
-                if raw == event.as_raw() {
-                    event.into_raw();
-                }
-                raw
-            }
-        };
-        Ok(EventRef::new(self, raw, flags, false))
-    }
-
     /// Makes all later work in any stream of the context wait for the event's last record. Needs
     /// CUDA 12.5.
     ///
@@ -378,7 +359,14 @@ impl Hash for EventRef {
 
 impl fmt::Debug for EventRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Event")
+        self.show("EventRef", f)
+    }
+}
+
+impl EventRef {
+    /// The debug output of each type that dereferences to this one begins with its own name.
+    pub(crate) fn show(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct(name)
             .field("raw", &self.raw)
             .field("flags", &self.flags)
             .field("context", &self.context)

@@ -285,7 +285,7 @@ impl<O> Deref for ForeignStream<O> {
     }
 }
 
-impl_handle_traits!(StreamRef: ForeignStream<O>, O);
+impl_handle_traits!(StreamRef: ForeignStream<O>);
 
 static_assertions::assert_impl_all!(ForeignStream<()>: Send, Sync);
 static_assertions::assert_not_impl_any!(ForeignStream<*mut ()>: Send, Sync);

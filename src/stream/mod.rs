@@ -5,13 +5,12 @@ use core::hash::{Hash, Hasher};
 use core::mem::ManuallyDrop;
 use core::ops::Deref;
 use core::ptr::null_mut;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use crate::context::Context;
 use crate::driver::Driver;
 use crate::driver::call::{Answer, Target, call};
 use crate::error::{Error, Result};
-use crate::event::Event;
 use crate::handle_traits::impl_handle_traits;
 use crate::sys::{
     CU_STREAM_DEFAULT, CU_STREAM_LEGACY, CU_STREAM_NON_BLOCKING, CU_STREAM_PER_THREAD, CUresult,
@@ -123,8 +122,6 @@ pub struct StreamRef {
     raw: CUstream,
     driver: Driver,
     context: Context,
-    /// The event that `wait_stream` of other streams records; created when first needed.
-    join: OnceLock<Event>,
 }
 
 // SAFETY: CUDA's driver API may be called from any thread, on one object from several at once; the
@@ -287,7 +284,7 @@ impl Deref for Stream {
 #[allow(unsafe_code)]
 impl StreamRef {
     fn new(context: &Context, raw: CUstream) -> Self {
-        Self { raw, driver: context.driver(), context: context.clone(), join: OnceLock::new() }
+        Self { raw, driver: context.driver(), context: context.clone() }
     }
 
     /// Whether the handle is NULL or one of the driver's constants, which stand for a stream of the
@@ -397,7 +394,14 @@ impl Hash for StreamRef {
 
 impl fmt::Debug for StreamRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stream")
+        self.show("StreamRef", f)
+    }
+}
+
+impl StreamRef {
+    /// The debug output of each type that dereferences to this one begins with its own name.
+    pub(crate) fn show(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct(name)
             .field("raw", &self.raw)
             .field("context", &self.context)
             .finish_non_exhaustive()

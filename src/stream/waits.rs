@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::error::Result;
 use crate::event::{Event, EventFlags, EventRef};
 use crate::progress::Progress;
-use crate::sys::{CU_EVENT_WAIT_DEFAULT, CU_EVENT_WAIT_EXTERNAL, Function};
+use crate::sys::{CU_EVENT_WAIT_DEFAULT, CU_EVENT_WAIT_EXTERNAL, CUevent, Function};
 
 #[cfg(doc)]
 use crate::sys::calls::*;
@@ -140,14 +140,11 @@ impl StreamRef {
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
     ///
-    /// Two driver calls: [`cuEventRecord`] in the producer, and [`cuStreamWaitEvent`]. The first
-    /// wait for a producer also creates an event ([`cuEventCreate`] with the context current). The
-    /// producer's `StreamRef` keeps the event for later waits. So wrap a stream of another library
-    /// once, and reuse the [`StreamRef`]. A wait for a per-thread default stream creates and
-    /// destroys an event each time.
-    ///
-    /// If several threads call `wait_stream` with the same producer at once, this stream may also
-    /// wait for work that is put into the producer during the call.
+    /// Two driver calls: [`cuEventRecord`] in the producer, and [`cuStreamWaitEvent`]. The event
+    /// belongs to the producer's [`Context`](crate::Context), which keeps it for later waits for any
+    /// of its streams. The first wait creates it ([`cuEventCreate`] with the context current); a
+    /// call that runs at the same time as another one in the same context may create and destroy
+    /// one of its own.
     ///
     /// If the producer is capturing, this stream joins its capture. A capturing stream cannot wait
     /// for a stream outside of its capture. Instead, record an event in the producer and use
@@ -160,30 +157,23 @@ impl StreamRef {
     #[doc(alias = "join")]
     #[inline]
     pub fn wait_stream(&self, producer: &Self) -> Result<()> {
-        match producer.join.get() {
-            Some(event) => self.wait_for_record(event, producer),
-            None => self.wait_stream_first(producer),
-        }
+        let context = &producer.context;
+        let event = context.take_join_event()?;
+        let ordered = self.wait_for_record(event, producer);
+        // A wait that is queued means this record, whatever the event records later.
+        context.put_join_event(event);
+        ordered
     }
 
     #[inline(always)]
-    fn wait_for_record(&self, event: &EventRef, producer: &Self) -> Result<()> {
-        event.record(producer)?;
-        self.wait_event(event)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn wait_stream_first(&self, producer: &Self) -> Result<()> {
-        if producer.is_default() && !producer.is_per_thread() {
-            // This is one stream, no matter how many `StreamRef` stand for it.
-            return self.wait_for_record(&producer.context.join_event()?, producer);
-        }
-        let event = Event::new(&producer.context, EventFlags::empty())?;
-        if producer.is_per_thread() {
-            return self.wait_for_record(&event, producer);
-        }
-        self.wait_for_record(producer.join.get_or_init(|| event), producer)
+    fn wait_for_record(&self, event: CUevent, producer: &Self) -> Result<()> {
+        // SAFETY: the stream is alive as long as its reference is; the event was taken for this call.
+        unsafe { call!(producer, cuEventRecord(event, producer.raw)) }?.check()?;
+        // SAFETY: as above.
+        unsafe {
+            call!(self, producer.driver; cuStreamWaitEvent(self.raw, event, CU_EVENT_WAIT_DEFAULT))
+        }?
+        .check()
     }
 
     /// Returns whether all work in the stream is done. It does not wait.

@@ -5,11 +5,18 @@ use crate::common::{self, table};
 use std::cell::{Cell, RefCell};
 use std::hash::{BuildHasher, RandomState};
 use std::ptr::null_mut;
+use std::sync::Arc;
+use std::time::Duration;
 
 use common::counting::{calls, counting, fail_next};
-use common::{Gpu, check, current};
-use cuda_events::sys::{CUcontext, CUevent, CUresult, Function};
-use cuda_events::{Context, Device, Driver, Event, EventFlags, Stream, StreamOptions, StreamRef};
+use common::{Gpu, Latch, check, current};
+use cuda_events::sys::{CUcontext, CUevent, CUresult, CUstream, Function};
+use cuda_events::{
+    Context, Device, Driver, Event, EventFlags, Progress, Stream, StreamOptions, StreamRef,
+};
+
+/// More than a busy machine needs.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A context that is not the primary one, current on this thread until it is dropped.
 struct Other {
@@ -248,6 +255,42 @@ fn of_two_first_waits_one_event_stays() {
         (2, 2),
         "{made:?}"
     );
+}
+
+/// Records an event, before what happens meanwhile.
+unsafe extern "C" fn record_early(event: CUevent, stream: CUstream) -> CUresult {
+    let real = REAL.get().expect("the test has set it");
+    // SAFETY: the caller's arguments, passed on.
+    let code = unsafe { (real.symbols().cuEventRecord)(event, stream) };
+    if let Some(meanwhile) = MEANWHILE.take() {
+        meanwhile();
+    }
+    code
+}
+
+/// A wait means the record of its own call, whatever another call records before it is queued.
+#[test]
+fn waits_at_once_have_an_event_each() {
+    let gpu = Gpu::new();
+    REAL.set(Some(gpu.driver));
+    let record: unsafe extern "C" fn(CUevent, CUstream) -> CUresult = record_early;
+    let driver = table::replaced(gpu.driver, |function| {
+        (function == Function::cuEventRecord).then_some(record as *mut _)
+    });
+    let context = Device::new(driver, 0).and_then(Context::primary).expect("the primary context");
+    let new = || Arc::new(Stream::new(&context, StreamOptions::new()).expect("a stream"));
+    let (waiting, idle, other, held) = (new(), new(), new(), new());
+    let latch = Latch::hold(&held);
+    waiting.wait_stream(&idle).expect("a join, which leaves an event");
+    let meanwhile = (other.clone(), held.clone());
+    MEANWHILE.set(Some(Box::new(move || {
+        meanwhile.0.wait_stream(&meanwhile.1).expect("a join within another");
+    })));
+    waiting.wait_stream(&idle).expect("a join");
+    assert_eq!(waiting.synchronize_timeout(PATIENCE), Ok(Progress::Done), "it waits for idle work");
+    assert_eq!(other.query(), Ok(Progress::Pending), "and the other one for held work");
+    latch.release();
+    other.synchronize().expect("the work ends");
 }
 
 #[test]
