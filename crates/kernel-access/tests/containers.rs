@@ -4,7 +4,7 @@ mod common;
 
 use common::{Described, LZ4, PLAIN, ZSTD, cubin, cubin_with, fatbin};
 use cuda_kernel_access::container::{
-    Cubin, Error, Image, MAX_DECOMPRESSED, Wrapper, entries, find, length,
+    Cubin, Error, Image, MAX_DECOMPRESSED, Wrapper, entries, entries_for, find, length,
 };
 
 const PTX: &str =
@@ -112,6 +112,21 @@ fn a_fat_binary_has_the_images_that_were_put_in() {
         }
         assert_eq!(length(&all), Ok(Some(all.len() as u64)));
     }
+}
+
+/// What is not wanted is not decompressed, and may be damaged.
+#[test]
+fn the_images_of_one_architecture_can_be_had_alone() {
+    let image = a_cubin();
+    let mut all = fatbin(&[(2, 80, ZSTD, 64, &code()), (2, 90, ZSTD, 64, &image)]);
+    all[16 + 56] ^= 1;
+    assert!(matches!(entries(&all), Err(Error::Damaged(_))));
+    let most = image.len() as u64;
+    let found = entries_for(&all, &|architecture| architecture == 90, most).expect("one");
+    assert_eq!((found.len(), &found[0].image), (1, &Image::Cubin((&image).into())));
+    let smaller = entries_for(&all, &|architecture| architecture == 90, most - 1);
+    assert!(matches!(smaller, Err(Error::Damaged(_))));
+    assert_eq!(entries_for(&all, &|_| false, 0), Ok(Vec::new()));
 }
 
 #[test]

@@ -45,7 +45,11 @@ pub(super) fn length(start: &[u8]) -> Option<u64> {
     u64::from(u16(start, 6)?).checked_add(u64(start, 8)?)
 }
 
-pub(super) fn entries(image: &[u8]) -> Result<Vec<Entry<'_>>, Error> {
+pub(super) fn entries<'a>(
+    image: &'a [u8],
+    wanted: &dyn Fn(u32) -> bool,
+    most: u64,
+) -> Result<Vec<Entry<'a>>, Error> {
     let end = damaged(length(image), "a fat binary's header")?;
     let header = damaged(u16(image, 6), "a fat binary's header")?;
     let image = damaged(slice(image, 0, end), "a fat binary's length")?;
@@ -54,7 +58,7 @@ pub(super) fn entries(image: &[u8]) -> Result<Vec<Entry<'_>>, Error> {
         return Err(Error::Damaged("a fat binary's header"));
     }
     let mut entries = Vec::new();
-    let mut room = MAX_DECOMPRESSED;
+    let mut room = most.min(MAX_DECOMPRESSED);
     // Between two entries, and after the last, there may be zeros.
     while end - at >= 64 {
         let kind = damaged(u16(image, at), "an entry's header")?;
@@ -71,6 +75,11 @@ pub(super) fn entries(image: &[u8]) -> Result<Vec<Entry<'_>>, Error> {
             at.checked_add(header).and_then(|start| slice(image, start, padded)),
             "an entry's length",
         )?;
+        // The payload is in the image, so neither overflows.
+        at += header + padded;
+        if !wanted(architecture) {
+            continue;
+        }
         let payload = if flags & (LZ4 | ZSTD) == 0 {
             Cow::Borrowed(payload)
         } else {
@@ -85,8 +94,6 @@ pub(super) fn entries(image: &[u8]) -> Result<Vec<Entry<'_>>, Error> {
             _ => None,
         };
         entries.extend(image.map(|image| Entry { architecture: Some(architecture), image }));
-        // The payload was in the image, so neither overflows.
-        at += header + padded;
     }
     Ok(entries)
 }

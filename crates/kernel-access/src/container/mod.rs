@@ -66,8 +66,22 @@ pub struct Entry<'a> {
 /// When the bytes are no image, or any entry is damaged: an image that is read in part would answer
 /// for kernels that it does not show.
 pub fn entries(image: &[u8]) -> Result<Vec<Entry<'_>>, Error> {
+    entries_for(image, &|_| true, MAX_DECOMPRESSED)
+}
+
+/// The images in `image` for the architectures that are wanted, decompressed to at most `most` bytes
+/// together. An image alone, which names its architecture itself, is always there.
+///
+/// # Errors
+///
+/// As [`entries`], of what is wanted; and when it is larger.
+pub fn entries_for<'a>(
+    image: &'a [u8],
+    wanted: &dyn Fn(u32) -> bool,
+    most: u64,
+) -> Result<Vec<Entry<'a>>, Error> {
     if fatbin::is_fatbin(image) {
-        return fatbin::entries(image);
+        return fatbin::entries(image, wanted, most);
     }
     if Wrapper::parse(image).is_some() {
         return Err(Error::Unsupported("a wrapper, whose images are at its address"));
