@@ -135,6 +135,15 @@ impl fmt::Display for Counts {
     }
 }
 
+/// How sure a finding about a [launch](crate::Launch) is.
+#[derive(Clone, Copy, Debug)]
+pub struct Certainty<'a> {
+    /// One word, such as `certain`.
+    pub word: &'a str,
+    /// What it means.
+    pub text: &'a str,
+}
+
 /// Where findings are written.
 #[derive(Debug)]
 pub struct Sink {
@@ -311,6 +320,16 @@ impl Findings {
     /// Writes a finding. `class` is the name of its class, for [`Suppression::Class`]; an empty
     /// name is not written. Returns whether the finding is an error and not suppressed.
     pub fn add(&mut self, finding: Finding, class: &str) -> bool {
+        self.add_with(finding, class, None)
+    }
+
+    /// The same of a finding about a [launch](crate::Launch), with how sure it is.
+    pub fn add_with(
+        &mut self,
+        finding: Finding,
+        class: &str,
+        certainty: Option<Certainty<'_>>,
+    ) -> bool {
         if self.suppressed.iter().any(|which| which.covers(&finding, class)) {
             self.counts.suppressed += 1;
             return false;
@@ -318,11 +337,18 @@ impl Findings {
         for sink in &mut self.sinks {
             let (json, text) =
                 (sink.json, if sink.json { finding.to_json() } else { finding.to_string() });
-            sink.write(&match (class, json) {
+            let mut text = match (class, json) {
                 ("", _) => text,
                 (_, true) => text.replacen('{', &format!("{{\"class\":\"{class}\","), 1),
                 (_, false) => format!("{text}\n  class:   {class}"),
-            });
+            };
+            if let Some(Certainty { word, text: why }) = certainty {
+                text = match json {
+                    true => text.replacen('{', &format!("{{\"certainty\":\"{word}\","), 1),
+                    false => format!("{text}\n  {word}: {why}"),
+                };
+            }
+            sink.write(&text);
         }
         match finding {
             Finding::Report(report) => {

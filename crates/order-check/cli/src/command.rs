@@ -24,6 +24,7 @@ Options of `run`:
   --json FILE          write findings to this file as well, as a JSON object in each line
   --exitcode N         end with this status if there are findings
   --stacks off         take no stacks, which is faster
+  --possible           report findings, too, of which it is not known what a kernel accesses
   --suppressions FILE  leave findings out: a line is call:NAME, function:NAME, kernel:NAME or
                        class:NAME, where * stands for any text, or begins with #
   --library PATH       the real libcuda.so.1; without it the one that the loader finds
@@ -105,13 +106,18 @@ fn parse(mut arguments: Parser) -> Result<Action, Failure> {
             }
             Some(Value(program)) => break [program].into_iter().chain(arguments.raw_args()?).collect(),
             Some(Long("help")) => return Ok(Action::Show(HELP.to_owned())),
+            Some(Long("possible")) => {
+                settings.push("possible=on".to_owned());
+                continue;
+            }
             Some(Long(name)) => name.to_owned(),
             Some(option) => return Err(option.unexpected().into()),
         };
         let known = ["class", "log", "json", "exitcode", "stacks", "suppressions", "library"];
         let Some(setting) = known.into_iter().find(|known| name == *known) else {
             let known = known.map(|name| format!("--{name}")).join(", ");
-            return Err(format!("`--{name}` is no option: the options are {known}").into());
+            let text = format!("`--{name}` is no option: the options are --possible, {known}");
+            return Err(text.into());
         };
         let value = arguments.value().ok().filter(|value| value != "--");
         let value = value.ok_or_else(|| format!("`--{name}` has no value"))?;
@@ -192,8 +198,8 @@ mod tests {
         };
         assert_eq!(parsed("run -- a --log b"), run("", &["a", "--log", "b"]));
         assert_eq!(
-            parsed("run --class +reads,-free --log /x/%p --exitcode=3 a -- b"),
-            run("class=+reads,class=-free,log=/x/%p,exitcode=3", &["a", "--", "b"])
+            parsed("run --class +reads,-free --possible --log /x/%p --exitcode=3 a -- b"),
+            run("class=+reads,class=-free,possible=on,log=/x/%p,exitcode=3", &["a", "--", "b"])
         );
         assert!(matches!(parsed("--list"), Ok(Action::Show(text)) if text.starts_with("copy ")));
         for (wrong, part) in [

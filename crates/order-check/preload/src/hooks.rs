@@ -19,6 +19,7 @@ use crate::watch::start;
 use host_functions as hosts;
 use run::{Argument, run};
 
+pub(crate) mod code;
 pub(crate) mod copies;
 pub(crate) mod declare;
 pub(crate) mod events;

@@ -7,12 +7,11 @@
 //!
 //! # What it takes a kernel for
 //!
-//! A kernel's accesses are not known. Each word among its parameters that is an address of known
-//! memory counts as a read of that one byte: so a copy, a memset or a free of the byte needs an
-//! order with the kernel, and two kernels need none. A word within a structure counts if it was
-//! such an address at nine of ten launches of the kernel: programs pass structures with words that
-//! they never set, and that hold old addresses. A finding about such a word is held back until the
-//! kernel's tenth launch, or until the process ends. This is a heuristic.
+//! Each word among a kernel's parameters that is an address of known memory counts as a read of that
+//! one byte, which a copy, a memset or a free of the byte needs an order with. A finding of that kind is
+//! a candidate. It is judged by the kernel's machine code and the values of the launch: it is dropped if
+//! these say that the kernel does nothing there that needs an order, and counted in place of reported
+//! if they say nothing.
 //!
 //! # What it does not model
 //!
@@ -27,6 +26,7 @@
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 mod call;
+mod code;
 mod elf;
 mod exports;
 mod fork;

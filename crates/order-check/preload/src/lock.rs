@@ -25,6 +25,8 @@ pub(crate) enum Rank {
     /// The entries for functions of which only the name is known. A driver that is asked something
     /// with the checker's lock may look up a name.
     Entries,
+    /// Images and decoded kernels. Nothing is done with it that takes long.
+    Code,
     /// The counts of the trace.
     Counts,
 }

@@ -109,6 +109,8 @@ pub struct Settings {
     pub exitcode: u8,
     /// Whether calls have stacks.
     pub stacks: bool,
+    /// Whether findings are reported of which it is not known what a kernel accesses.
+    pub possible: bool,
     /// What is not reported.
     pub suppressed: Vec<Suppression>,
     /// The path of the real library.
@@ -125,6 +127,7 @@ impl Default for Settings {
             json: None,
             exitcode: 0,
             stacks: true,
+            possible: false,
             suppressed: Vec::new(),
             library: None,
             trace: None,
@@ -171,13 +174,8 @@ impl Settings {
                 self.exitcode =
                     value.parse().map_err(|_| format!("`exitcode={value}`: use 0 to 255"))?;
             }
-            "stacks" => {
-                self.stacks = match value {
-                    "on" => true,
-                    "off" => false,
-                    _ => return Err(format!("`stacks={value}`: use on or off")),
-                }
-            }
+            "stacks" => self.stacks = switch(name, value)?,
+            "possible" => self.possible = switch(name, value)?,
             "suppressions" => {
                 let lines = std::fs::read_to_string(value)
                     .map_err(|error| format!("suppressions: cannot read {value}: {error}"))?;
@@ -199,7 +197,7 @@ impl Settings {
             _ => {
                 return Err(format!(
                     "`{name}` is no setting: use class, log, json, exitcode, stacks, \
-                     suppressions, library or trace"
+                     possible, suppressions, library or trace"
                 ));
             }
         }
@@ -232,6 +230,14 @@ impl Settings {
 
     pub(crate) fn has(&self, kind: Kind) -> bool {
         self.classes.get(kind as usize).copied().unwrap_or_default()
+    }
+}
+
+fn switch(name: &str, value: &str) -> Result<bool, String> {
+    match value {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err(format!("`{name}={value}`: use on or off")),
     }
 }
 
@@ -313,6 +319,7 @@ mod tests {
             ("class=+reeds", "`reeds` is no class: the classes are copy, free"),
             ("exitcode=256", "use 0 to 255"),
             ("stacks=1", "use on or off"),
+            ("possible=yes", "`possible=yes`: use on or off"),
             ("suppressions=/nowhere/x", "cannot read /nowhere/x"),
         ] {
             let text = Settings::from_text(wrong).expect_err(wrong);

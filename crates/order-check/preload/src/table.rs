@@ -8,9 +8,10 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 use cuda_order_check::feed::Memory;
 
 use crate::call::{Bytes, Call};
+use crate::code::image::Image;
 use crate::hooks::run::{Argument, run};
 use crate::hooks::{
-    copies, events, graphs, host_functions as hosts, kernels, memory, streams, values,
+    code, copies, events, graphs, host_functions as hosts, kernels, memory, streams, values,
 };
 use crate::model::copies::{BatchCopy, Block, Copy2D, Copy3D};
 use crate::model::host_functions::{HostParams, NodeParams};
@@ -127,16 +128,29 @@ hooks! {
     cuGreenCtxRecordEvent: (green: Handle, event: Handle) => streams::context_record [green, event];
     cuGreenCtxWaitEvent: (green: Handle, event: Handle) => streams::context_wait [green, event];
 
-    cuModuleLoad, cuModuleLoadData, cuModuleLoadFatBinary: (module: *mut Handle,
-        code: *const c_void)
-        => streams::load_code [];
-    cuModuleLoadDataEx: (module: *mut Handle, code: *const c_void, count: c_uint,
+    cuModuleLoad: (module: *mut Handle, path: *const c_char)
+        => code::load_module [module, &|| code::file(path)];
+    cuModuleLoadData, cuModuleLoadFatBinary: (module: *mut Handle, image: *const c_void)
+        => code::load_module [module, &|| Image::at(image.addr())];
+    cuModuleLoadDataEx: (module: *mut Handle, image: *const c_void, count: c_uint,
         options: *mut c_uint, values: *mut *mut c_void)
-        => streams::load_code [];
+        => code::load_module [module, &|| Image::at(image.addr())];
+    cuLibraryLoadData: (library: *mut Handle, image: *const c_void, options: *mut c_uint,
+        values: *mut *mut c_void, count: c_uint, library_options: *mut c_uint,
+        library_values: *mut *mut c_void, library_count: c_uint)
+        => code::load_library [library, &|| Image::at(image.addr())];
+    cuLibraryLoadFromFile: (library: *mut Handle, path: *const c_char, options: *mut c_uint,
+        values: *mut *mut c_void, count: c_uint, library_options: *mut c_uint,
+        library_values: *mut *mut c_void, library_count: c_uint)
+        => code::load_library [library, &|| code::file(path)];
+    cuModuleGetFunction: (function: *mut Handle, module: Handle, name: *const c_char)
+        => code::take [function, module];
+    cuLibraryGetKernel: (kernel: *mut Handle, library: Handle, name: *const c_char)
+        => code::take [kernel, library];
     cuModuleUnload: (module: Handle) => memory::unload [module];
     cuLibraryUnload: (library: Handle) => memory::unload [library];
     cuKernelGetFunction: (function: *mut Handle, kernel: Handle)
-        => streams::load_kernel [kernel];
+        => code::load_kernel [function, kernel];
 
     cuModuleGetGlobal_v2: (address: *mut Address, bytes: *mut usize, module: Handle,
         name: *const c_char)
@@ -338,11 +352,13 @@ hooks! {
     cuLaunchKernel, cuLaunchKernel_ptsz: (function: Handle, grid_x: c_uint, grid_y: c_uint,
         grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint, shared: c_uint,
         stream: Handle, parameters: *const Handle, extra: *const Handle)
-        => kernels::launch [function, stream, parameters, extra];
+        => kernels::launch [(function, [grid_x, grid_y, grid_z, block_x, block_y, block_z]), stream,
+            parameters, extra];
     cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz: (function: Handle, grid_x: c_uint,
         grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint,
         shared: c_uint, stream: Handle, parameters: *const Handle)
-        => kernels::launch [function, stream, parameters, null()];
+        => kernels::launch [(function, [grid_x, grid_y, grid_z, block_x, block_y, block_z]), stream,
+            parameters, null()];
     cuLaunchKernelEx, cuLaunchKernelEx_ptsz: (config: *const LaunchConfig, function: Handle,
         parameters: *const Handle, extra: *const Handle)
         => kernels::launch_ex [config, function, parameters, extra];

@@ -207,9 +207,10 @@ impl Checker {
     }
 
     /// A report about a launch is one for the program: no other one of the same two places is made.
-    pub fn confirm(&mut self, report: &Report) {
+    /// Says whether there was none before.
+    pub fn confirm(&mut self, report: &Report) -> bool {
         let sides = [&report.first, &report.second].map(|side| (&*side.call, &side.agent));
-        self.tasks().accesses.reports.is_new(sides);
+        self.tasks().accesses.reports.is_new(sides)
     }
 
     /// Applies the next operation, which is a part of `call`. [`Call::by`] is the thread or host

@@ -184,9 +184,9 @@ impl<O: Observer> CallFeed<O> {
     }
 
     /// A report about a [launch](crate::Launch) is one for the program: no other one of the same two
-    /// places is made.
-    pub fn confirm(&mut self, report: &Report) {
-        self.checker.confirm(report);
+    /// places is made. Says whether there was none before.
+    pub fn confirm(&mut self, report: &Report) -> bool {
+        self.checker.confirm(report)
     }
 
     pub(super) fn reach(&mut self, mark: &Mark) {

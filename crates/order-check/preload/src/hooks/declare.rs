@@ -2,11 +2,13 @@ use cuda_order_check::{Access, Finding};
 
 use crate::call::{Address, Call, Handle};
 use crate::model::launch::Node;
-use crate::watch::walk::{begin, with};
+use crate::watch::walk::{begin, enter, with};
 
 /// The findings since the last call.
 pub fn take_findings() -> Vec<Finding> {
-    with(|watch| watch.feed.observer_mut().take()).unwrap_or_default()
+    // What was found so far is judged after this.
+    with(|_| ());
+    enter(|watch| watch.feed.observer_mut().take()).unwrap_or_default()
 }
 
 /// Reports an access that no driver sees: of work in a stream, or of the host.

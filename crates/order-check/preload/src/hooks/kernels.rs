@@ -3,7 +3,8 @@
 use cuda_order_check::EventId;
 
 use crate::call::{Call, Code, Handle, OK, read};
-use crate::model::kernels::{Attribute, LaunchConfig};
+use crate::code::launch::Sizes;
+use crate::model::kernels::{Attribute, LaunchConfig, sizes_of};
 use crate::model::nodes::CHANGEABLE;
 use crate::model::waiting::Submitted;
 use crate::report::trace::note;
@@ -13,7 +14,7 @@ use crate::watch::walk::enter;
 pub(crate) fn launched(
     call: &Call,
     real: impl FnOnce() -> Code,
-    function: Handle,
+    (function, sizes): (Handle, Sizes),
     stream: Handle,
     parameters: *const Handle,
     extra: *const Handle,
@@ -24,7 +25,7 @@ pub(crate) fn launched(
         return code;
     }
     enter(|watch| {
-        let name = watch.kernels.name_of(&mut watch.feed, &watch.questions, call, function);
+        let name = watch.kernels.name_of(&watch.questions, call, function);
         watch.seen.kernels += 1;
         watch.later(call, name, stream, assumes.is_none(), |watch| {
             note(|| format!(" [{name}]"));
@@ -33,7 +34,7 @@ pub(crate) fn launched(
                 // SAFETY: what the program gave to the call.
                 unsafe { kernel.values(parameters, extra, &mut waiting.values) };
             }
-            Submitted::Launch { name, function, end: waiting.values.len() }
+            Submitted::Launch { function, sizes, end: waiting.values.len() }
         });
         assumes.into_iter().for_each(|what| watch.feed.assume(what));
         for event in records {
@@ -47,12 +48,12 @@ pub(crate) fn launched(
 pub(crate) fn launch(
     call: &Call,
     real: impl FnOnce() -> Code,
-    function: Handle,
+    kernel: (Handle, Sizes),
     stream: Handle,
     parameters: *const Handle,
     extra: *const Handle,
 ) -> Code {
-    launched(call, real, function, stream, parameters, extra, (&[], None))
+    launched(call, real, kernel, stream, parameters, extra, (&[], None))
 }
 
 pub(crate) fn launch_ex(
@@ -89,7 +90,8 @@ pub(crate) fn launch_ex(
         (true, true) => Some("a kernel that may begin early begins after the one before it"),
         (true, false) => None,
     };
-    launched(call, real, function, config.stream, parameters, extra, (&records, assumes))
+    let kernel = (function, sizes_of(config.sizes));
+    launched(call, real, kernel, config.stream, parameters, extra, (&records, assumes))
 }
 
 #[cfg(test)]

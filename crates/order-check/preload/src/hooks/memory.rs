@@ -18,6 +18,7 @@ pub(crate) fn unload(call: &Call, real: impl FnOnce() -> Code, owner: Handle) ->
     ends_after_all_work(call, real, |watch| {
         owner_ends(watch, owner);
         watch.kernels.unloaded();
+        watch.kernels.images.forget(owner);
     })
 }
 
@@ -55,7 +56,9 @@ pub(crate) fn module_of(
     after(call, real, |watch| {
         let context = watch.contexts.handle();
         // SAFETY: the place for the handle, which a success has written.
-        watch.memory.modules.insert(unsafe { read(module) }, (library, context));
+        let module = unsafe { read(module) };
+        watch.memory.modules.insert(module, (library, context));
+        watch.kernels.images.share(module, library);
     })
 }
 

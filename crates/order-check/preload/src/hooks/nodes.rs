@@ -7,6 +7,7 @@ use std::collections::{BinaryHeap, HashMap};
 
 use crate::call::Handle;
 use crate::hooks::host_functions::host_function;
+use crate::model::kernels::sizes_of;
 use crate::model::nodes::{Flat, KernelParams, NodeKind, ValueParams, Work, ask, list};
 use crate::model::values::operations;
 use crate::watch::Watch;
@@ -130,8 +131,13 @@ fn add(
 pub(crate) fn kernel_work(watch: &mut Watch, of: &KernelParams) -> Work {
     let function = if of.function == 0 { of.kernel } else { of.function };
     let [parameters, extra] = [of.parameters, of.extra].map(core::ptr::with_exposed_provenance);
-    let (mut all, open) =
-        watch.kernels.pointed_to(&mut watch.feed, &watch.questions, function, parameters, extra);
-    all.extend(open.into_iter().filter(|of| of.likely).map(|of| of.access));
-    Work::Accesses(all)
+    let (kernels, sizes) = (&mut watch.kernels, sizes_of(of.sizes));
+    Work::Accesses(kernels.pointed_to(
+        &watch.feed,
+        &watch.questions,
+        function,
+        sizes,
+        parameters,
+        extra,
+    ))
 }

@@ -9,7 +9,7 @@ use crate::call::{Call, Code, EXTERNAL, Handle, NOT_READY, OK, read};
 use crate::hooks::objects;
 use crate::watch::Watch;
 use crate::watch::memory::context_ends;
-use crate::watch::walk::{after, around, begin, enter};
+use crate::watch::walk::{after, around, begin};
 
 pub(crate) fn create(
     call: &Call,
@@ -185,43 +185,6 @@ pub(crate) fn context_synchronize(
         watch.feed.await_contexts(&contexts)
     };
     around(call, before, real, |watch, awaited| watch.feed.reached(&awaited))
-}
-
-/// The load of a module waits for all work before, as an H200 has shown, and libraries seem to rely
-/// on it.
-pub(crate) fn load_code(call: &Call, real: impl FnOnce() -> Code) -> Code {
-    let before = |watch: &mut Watch| watch.feed.await_contexts(&watch.contexts.on_device(None));
-    around(call, before, real, |watch, awaited| watch.feed.reached(&awaited))
-}
-
-/// The first time it loads the kernel, and waits as the load of a module does. The load of a
-/// library does neither.
-pub(crate) fn load_kernel(call: &Call, real: impl FnOnce() -> Code, kernel: Handle) -> Code {
-    // The runtime asks anew at each launch.
-    let known = enter(|watch| {
-        let known = watch.only_submits()
-            && watch.kernels.loaded.contains(&(watch.contexts.handle(), kernel));
-        if known {
-            watch.numbered(call.name);
-        }
-        known
-    });
-    if known == Some(true) {
-        return real();
-    }
-    let before = |watch: &mut Watch| {
-        let key = (watch.contexts.current().0, kernel);
-        watch
-            .kernels
-            .loaded
-            .insert(key)
-            .then(|| watch.feed.await_contexts(&watch.contexts.on_device(None)))
-    };
-    around(call, before, real, |watch, awaited| {
-        if let Some(awaited) = awaited {
-            watch.feed.reached(&awaited);
-        }
-    })
 }
 
 pub(crate) fn context_destroy(call: &Call, real: impl FnOnce() -> Code, context: Handle) -> Code {

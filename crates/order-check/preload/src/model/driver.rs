@@ -50,6 +50,9 @@ of_driver! {
         function_name: c"cuFuncGetName" (*mut *const c_char, Handle),
         kernel_parameter: c"cuKernelGetParamInfo" (Handle, usize, *mut usize, *mut usize),
         function_parameter: c"cuFuncGetParamInfo" (Handle, usize, *mut usize, *mut usize),
+        module_of_function: c"cuFuncGetModule" (*mut Handle, Handle),
+        library_of_kernel: c"cuKernelGetLibrary" (*mut Handle, Handle),
+        device_attribute: c"cuDeviceGetAttribute" (*mut i32, c_uint, i32),
     }
 }
 
@@ -74,7 +77,24 @@ impl Questions {
         self.kernel_parameter.or(self.function_parameter).is_some()
     }
 
-    /// The name of a kernel, and the offset and the size of each parameter.
+    /// The architecture of the current context's device, as in `sm_90`: 90. 0 if it is not known.
+    pub(crate) fn architecture(&self) -> u32 {
+        let (Some(device), Some(attribute)) = (self.device, self.device_attribute) else {
+            return 0;
+        };
+        let (mut ordinal, mut major, mut minor) = (0, 0, 0);
+        // SAFETY: places for the answers: CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR.
+        let codes = unsafe {
+            [
+                device(&mut ordinal),
+                attribute(&mut major, 75, ordinal),
+                attribute(&mut minor, 76, ordinal),
+            ]
+        };
+        if codes == [OK; 3] { u32::try_from(10 * major + minor).unwrap_or(0) } else { 0 }
+    }
+
+    /// The name of a kernel as its image has it, and the offset and the size of each parameter.
     pub(crate) fn kernel(&self, function: Handle) -> (Option<String>, Vec<(usize, usize)>) {
         let of = |ask: ParamInfo| {
             let parameter = |index| {
@@ -94,7 +114,7 @@ impl Questions {
                     _ => return None,
                 }
             };
-            Some(demangled(&text).unwrap_or_else(|| text.into_owned()))
+            Some(text.into_owned())
         };
         // A handle of the other kind is refused.
         let parameters = [self.kernel_parameter, self.function_parameter].into_iter().flatten();

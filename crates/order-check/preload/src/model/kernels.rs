@@ -1,62 +1,43 @@
-//! Kernels: what their parameters point to.
+//! Kernels: their parameters, and where their code is.
 
 use core::ffi::c_uint;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use cuda_order_check::feed::Feed;
-use cuda_order_check::{Access, AccessKind};
+use cuda_order_check::{Access, AccessKind, Launched};
 
-use crate::call::{Call, Handle};
-use crate::model::driver::Questions;
+use crate::call::{Call, Handle, OK};
+use crate::code::image::Image;
+use crate::code::kernel::KernelCode;
+use crate::code::launch::{Sizes, Values};
+use crate::model::driver::{Questions, demangled};
 use crate::report::output::Output;
 use crate::report::trace::note;
 use crate::settings::Kind;
 
-/// What is known of a kernel: its parameters, and the words in them that may be addresses.
-#[derive(Default)]
+/// What is known of a kernel: its parameters and its code.
 pub(crate) struct Kernel {
     /// The call and the kernel, for reports.
     pub(crate) name: &'static str,
-    pub(crate) parameters: Vec<Parameter>,
-    pub(crate) launches: u64,
+    /// Their offsets and sizes.
+    pub(crate) parameters: Vec<(usize, usize)>,
+    /// The words that all of them have.
+    words: usize,
+    code: Arc<KernelCode>,
     /// How many of its words were addresses at the last launch.
-    pub(crate) addresses: usize,
+    addresses: usize,
     /// The unloads of code that there had been when the driver was asked.
-    pub(crate) unloads: u64,
+    unloads: u64,
 }
 
-pub(crate) struct Parameter {
-    pub(crate) offset: usize,
-    pub(crate) size: usize,
-    /// The words of a structure.
-    pub(crate) words: Vec<Part>,
-}
+/// The most bytes of a kernel's parameters.
+const PARAMETERS: usize = 1 << 16;
 
-/// A word within a structure. It may be one that the program never sets, and that holds an old
-/// address.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Part {
-    /// The name of the operations that use it, once it was an address of known memory.
-    pub(crate) name: Option<&'static str>,
-    /// In how many launches it was one.
-    pub(crate) hits: u64,
-}
-
-/// After so many launches, or at the end, a word within a structure is an address if it was one at
-/// nine of ten.
-pub(crate) const LAUNCHES: u64 = 10;
-
-impl Parameter {
-    pub(crate) fn new((offset, size): (usize, usize)) -> Self {
-        let count = if size > 8 { size / 8 } else { 0 };
-        Self { offset, size, words: vec![Part::default(); count] }
-    }
-
-    /// Where its words begin. They are aligned in the buffer of all parameters.
-    pub(crate) fn whole_words(&self) -> impl Iterator<Item = usize> + use<> {
-        let first = self.offset.next_multiple_of(8) - self.offset;
-        (first..self.size.saturating_sub(7)).step_by(8)
-    }
+/// Where the words of a parameter begin. They are aligned in the buffer of all parameters.
+fn whole_words((offset, size): (usize, usize)) -> impl Iterator<Item = usize> {
+    let first = offset.next_multiple_of(8) - offset;
+    (first..size.saturating_sub(7)).step_by(8)
 }
 
 /// How many kernels are known before those of unloaded code are forgotten.
@@ -76,7 +57,7 @@ pub(crate) fn kept(names: &mut HashSet<&'static str>, name: String) -> &'static 
 pub(crate) const POOL: u64 = 32 << 20;
 
 impl Kernel {
-    /// The words of the parameters that a launch has.
+    /// The words of the parameters that a launch has; none if the program gives none.
     ///
     /// # Safety
     ///
@@ -102,40 +83,22 @@ impl Kernel {
         if buffer.is_none() && parameters.is_null() {
             return;
         }
-        for (index, parameter) in self.parameters.iter().enumerate() {
+        let first = values.len();
+        values.resize(first + self.words, 0);
+        let Some(words) = values.get_mut(first..) else { return };
+        let place = words.as_mut_ptr().cast::<u8>();
+        for (index, (offset, size)) in self.parameters.iter().enumerate() {
             let base = match buffer {
-                Some(buffer) => buffer + parameter.offset,
+                Some(buffer) => buffer + offset,
                 // SAFETY: the program gives the address of each parameter.
                 None => unsafe { parameters.add(index).read() },
             };
-            values.extend(parameter.whole_words().map(|at| {
-                let word: *const u64 = core::ptr::with_exposed_provenance(base + at);
-                // SAFETY: within the parameter.
-                unsafe { word.read_unaligned() }
-            }));
+            let base: *const u8 = core::ptr::with_exposed_provenance(base);
+            // SAFETY: the parameter has so many bytes, and all offsets and sizes together are within
+            // the words.
+            unsafe { core::ptr::copy_nonoverlapping(base, place.add(*offset), *size) };
         }
     }
-
-    /// Whether each word within a structure is an address.
-    pub(crate) fn judged(&self) -> impl Iterator<Item = (&'static str, bool)> {
-        let least = self.launches * 9;
-        let parts = self.parameters.iter().flat_map(|parameter| &parameter.words);
-        parts.filter_map(move |part| Some((part.name?, part.hits * 10 >= least)))
-    }
-}
-
-/// What a launch reads: what is an address, and the words that may be none.
-pub(crate) type Reads = (Vec<Access>, Vec<Open>);
-
-/// A word within a structure of which it is not known yet whether it counts.
-pub(crate) struct Open {
-    /// The name of the operations that use it.
-    pub(crate) word: &'static str,
-    pub(crate) access: Access,
-    /// Whether it would count by what was seen so far, with a launch before this one. That has to
-    /// do for a kernel in a graph: a finding is about a launch of the graph, and cannot be held
-    /// back.
-    pub(crate) likely: bool,
 }
 
 /// The least part of `CUlaunchConfig` that matters.
@@ -154,6 +117,11 @@ impl LaunchConfig {
     }
 }
 
+/// The blocks and threads of a description that has the bytes of shared memory, too.
+pub(crate) fn sizes_of([x, y, z, wide, high, deep, _]: [c_uint; 7]) -> Sizes {
+    [x, y, z, wide, high, deep]
+}
+
 /// `CUlaunchAttribute`.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
@@ -164,18 +132,87 @@ pub(crate) struct Attribute {
 
 const _: () = assert!(size_of::<LaunchConfig>() == 56 && size_of::<Attribute>() == 72);
 
-/// What is known of kernels' parameters.
+/// The images that were loaded, and what was taken from them.
+#[derive(Default)]
+pub(crate) struct Images {
+    /// Those of modules and libraries, with the context that a module ends with, or 0.
+    loaded: HashMap<Handle, (Arc<Image>, Handle)>,
+    /// The module or library of each function and kernel that the program has asked for.
+    owners: HashMap<Handle, Handle>,
+}
+
+impl Images {
+    /// A module or library has this image. A library has no context.
+    pub(crate) fn load(&mut self, owner: Handle, context: Handle, image: Image) {
+        self.forget(owner);
+        self.loaded.insert(owner, (Arc::new(image), context));
+    }
+
+    /// A module is one of a library.
+    pub(crate) fn share(&mut self, module: Handle, library: Handle) {
+        if let Some(image) = self.loaded.get(&library).cloned() {
+            self.owners.insert(module, library);
+            self.loaded.insert(module, image);
+        }
+    }
+
+    /// A function or kernel is from this module or library, or stands for this kernel.
+    pub(crate) fn take(&mut self, function: Handle, from: Handle) {
+        let owner = self.owners.get(&from).copied().unwrap_or(from);
+        if self.loaded.contains_key(&owner) {
+            self.owners.insert(function, owner);
+        }
+    }
+
+    /// A module or library ends, with the modules of a library.
+    pub(crate) fn forget(&mut self, owner: Handle) {
+        if let Some((image, _)) = self.loaded.remove(&owner) {
+            // The module of a library ends with it.
+            if self.owners.remove(&owner).is_none() {
+                image.ends();
+                self.loaded.retain(|_, (other, _)| !Arc::ptr_eq(other, &image));
+            }
+        }
+        self.owners.retain(|_, from| *from != owner);
+    }
+
+    /// A context ends, with its modules.
+    pub(crate) fn context_ends(&mut self, context: Handle) {
+        let all = self.loaded.iter().filter(|(_, (_, of))| *of == context && context != 0);
+        let all: Vec<Handle> = all.map(|(owner, _)| *owner).collect();
+        all.into_iter().for_each(|owner| self.forget(owner));
+    }
+
+    fn of(&self, questions: &Questions, function: Handle) -> Option<Arc<Image>> {
+        let known = self.owners.get(&function).and_then(|owner| self.loaded.get(owner));
+        let known = known.map(|(image, _)| image);
+        let ask = || {
+            let all = [questions.module_of_function, questions.library_of_kernel];
+            all.into_iter().flatten().find_map(|ask| {
+                let mut owner = 0;
+                // SAFETY: a place for the answer, and a handle that the driver has just launched; one
+                // of the other kind is refused.
+                let code = unsafe { ask(&mut owner, function) };
+                self.loaded.get(&owner).filter(|_| code == OK).map(|(image, _)| image)
+            })
+        };
+        known.or_else(ask).cloned()
+    }
+}
+
+/// What is known of kernels' parameters and code.
 #[derive(Default)]
 pub(crate) struct Kernels {
     pub(crate) known: HashMap<Handle, Kernel>,
     /// How many there may be before those of unloaded code are forgotten.
     pub(crate) most: usize,
-    /// The names of kernels and of their words. They are never freed, as reports may last.
+    /// The names of kernels. They are never freed, as reports may last.
     pub(crate) names: HashSet<&'static str>,
     /// How often code was unloaded: handles of kernels may be those of others since.
     pub(crate) unloads: u64,
     /// The contexts and kernels that were loaded.
     pub(crate) loaded: HashSet<(Handle, Handle)>,
+    pub(crate) images: Images,
 }
 
 impl Kernels {
@@ -186,7 +223,6 @@ impl Kernels {
     /// The name of a kernel's launches.
     pub(crate) fn name_of(
         &mut self,
-        feed: &mut Feed<Output>,
         questions: &Questions,
         call: &Call,
         function: Handle,
@@ -194,87 +230,92 @@ impl Kernels {
         let unloads = self.unloads;
         match self.known.get(&function) {
             Some(kernel) if kernel.unloads == unloads => kernel.name,
-            _ => self.look_up(feed, questions, call, function),
+            _ => self.look_up(questions, call, function),
         }
     }
 
     pub(crate) fn look_up(
         &mut self,
-        feed: &mut Feed<Output>,
         questions: &Questions,
         call: &Call,
         function: Handle,
     ) -> &'static str {
         let unloads = self.unloads;
-        let (text, parameters) = questions.kernel(function);
+        let (symbol, mut parameters) = questions.kernel(function);
+        let architecture = questions.architecture();
+        let image = self.images.of(questions, function);
+        let within = |(offset, size): &(usize, usize)| {
+            offset.checked_add(*size).is_some_and(|end| end <= PARAMETERS)
+        };
+        if !parameters.iter().all(within) {
+            parameters.clear();
+        }
+        let symbol = symbol.unwrap_or_default();
         // After an unload the handle may be that of another one.
         let same = |kernel: &&mut Kernel| {
-            let own = kernel.name.split_once(" of ").map(|(_, name)| name);
-            let sizes = kernel.parameters.iter().map(|of| (of.offset, of.size));
-            own == text.as_deref() && sizes.eq(parameters.iter().copied())
+            kernel.parameters == parameters && kernel.code.is(&symbol, architecture, image.as_ref())
         };
         if let Some(kernel) = self.known.get_mut(&function).filter(same) {
             kernel.unloads = unloads;
             return kernel.name;
         }
-        let named = |name| kept(&mut self.names, format!("{} of {name}", call.name));
-        let name = text.map_or(call.name, named);
-        let parameters = parameters.into_iter().map(Parameter::new).collect();
-        let new = Kernel { name, parameters, unloads, ..Kernel::default() };
-        if let Some(old) = self.known.insert(function, new) {
-            feed.observer_mut().decide(old.judged());
-        }
+        let name = match symbol.as_str() {
+            "" => call.name,
+            _ => {
+                let name = demangled(&symbol).unwrap_or_else(|| symbol.clone());
+                kept(&mut self.names, format!("{} of {name}", call.name))
+            }
+        };
+        let words = parameters.iter().map(|(offset, size)| (offset + size).div_ceil(8)).max();
+        let code = Arc::new(KernelCode::new(symbol, architecture, image));
+        let new = Kernel {
+            name,
+            parameters,
+            words: words.unwrap_or_default(),
+            code,
+            addresses: 0,
+            unloads,
+        };
+        self.known.insert(function, new);
         if self.known.len() > self.most {
             // Those that are launched again are looked up anew.
-            let gone: Vec<Kernel> =
-                self.known.extract_if(|_, of| of.unloads != unloads).map(|of| of.1).collect();
-            let words = gone.iter().flat_map(Kernel::judged);
-            feed.observer_mut().decide(words);
+            self.known.retain(|_, of| of.unloads == unloads);
             self.most = KERNELS.max(2 * self.known.len());
         }
         name
     }
 
-    /// The bytes that a kernel's parameters point to, as far as they are addresses of known memory.
-    /// What the kernel does there is not known: it counts as a read of the one byte, which any
-    /// copy, memset or free of that byte must be ordered with. Classes of findings that are off by
-    /// default make more of it.
-    ///
-    /// They are those of a graph's node. It is no launch, however often it is looked at: only
-    /// launches show which words within structures are addresses.
+    /// What a graph's node may access, as [`addresses`](Self::addresses) has it of a launch.
     pub(crate) fn pointed_to(
         &mut self,
-        feed: &mut Feed<Output>,
+        feed: &Feed<Output>,
         questions: &Questions,
         function: Handle,
+        sizes: Sizes,
         parameters: *const Handle,
         extra: *const Handle,
-    ) -> Reads {
+    ) -> Vec<Access> {
         // Its name is that of launches, and classes of findings go by it.
-        self.name_of(
-            feed,
-            questions,
-            &Call { name: "cuLaunchKernel", per_thread: false },
-            function,
-        );
+        self.name_of(questions, &Call { name: "cuLaunchKernel", per_thread: false }, function);
         let mut values = Vec::new();
         if let Some(kernel) = self.known.get(&function) {
             // SAFETY: what the program gave to the call.
             unsafe { kernel.values(parameters, extra, &mut values) };
         }
-        self.addresses(feed, function, &values, false)
+        self.addresses(feed, function, sizes, &values)
     }
 
-    /// The same of a kernel that was looked up, with the words of its parameters: of a launch or of
-    /// a node.
+    /// The bytes that the parameters of a kernel that was looked up point to, as far as they are
+    /// addresses of known memory. What the kernel does there is not known: it counts as a read of
+    /// the one byte, until a finding about it is judged. Classes of findings that are off by default
+    /// make more of it.
     pub(crate) fn addresses(
         &mut self,
-        feed: &mut Feed<Output>,
+        feed: &Feed<Output>,
         function: Handle,
+        sizes: Sizes,
         values: &[u64],
-        launched: bool,
-    ) -> Reads {
-        let one = u64::from(launched);
+    ) -> Vec<Access> {
         let settings = &feed.observer().settings;
         let has = |kind| settings.has(kind);
         let (pools, kind) = (
@@ -284,44 +325,26 @@ impl Kernels {
                 false => AccessKind::Read,
             },
         );
-        let Self { known, names, .. } = self;
-        let Some(kernel) = known.get_mut(&function) else { return Reads::default() };
-        kernel.launches += one;
-        let launches = kernel.launches;
-        let (mut accesses, mut open) = (Vec::with_capacity(kernel.addresses), Vec::new());
-        let mut values = values.iter();
-        for (index, parameter) in kernel.parameters.iter_mut().enumerate() {
-            let (all, size) = (parameter.whole_words(), parameter.size);
-            for ((part, at), &word) in all.enumerate().zip(&mut values) {
+        let Some(kernel) = self.known.get_mut(&function) else { return Vec::new() };
+        let mut accesses = Vec::with_capacity(kernel.addresses);
+        for (index, parameter) in kernel.parameters.iter().enumerate() {
+            for at in whole_words(*parameter) {
+                let (offset, size) = parameter;
+                let Some(&word) = values.get((offset + at) / 8) else { continue };
                 if feed.memory(word).is_none() {
                     continue;
                 }
                 let of = if pools { feed.bytes_at(word) } else { None };
-                let access = Access::new(kind, word, of.filter(|of| *of >= POOL).unwrap_or(1));
+                accesses.push(Access::new(kind, word, of.filter(|of| *of >= POOL).unwrap_or(1)));
                 note(|| format!(" {index}+{at}/{size}:{word:#x}"));
-                let Some(part) = parameter.words.get_mut(part) else {
-                    accesses.push(access);
-                    continue;
-                };
-                let name = *part.name.get_or_insert_with(|| {
-                    kept(names, format!("{}, byte {at} of parameter {index}", kernel.name))
-                });
-                part.hits += one;
-                let counts = part.hits * 10 >= launches * 9;
-                if launches < LAUNCHES {
-                    // A launch that is captured says nothing of itself.
-                    let likely = counts && launches > one;
-                    open.push(Open { word: name, access, likely });
-                } else if counts {
-                    accesses.push(access);
-                }
             }
         }
         kernel.addresses = accesses.len();
-        if launched && launches == LAUNCHES {
-            feed.observer_mut().decide(kernel.judged());
+        if let Some(first) = accesses.first_mut() {
+            let values = Values::new(kernel.code.clone(), sizes, values);
+            *first = first.clone().of_launch(Launched(Arc::new(values)));
         }
-        (accesses, open)
+        accesses
     }
 
     /// Code was unloaded: its kernels' handles may be those of others.

@@ -9,13 +9,14 @@
 use cuda_order_check::{Access, Call as Made, StreamId};
 
 use crate::call::Handle;
+use crate::code::launch::Sizes;
 
 /// How many operations wait, at most.
 pub(crate) const WAITING: usize = 64;
 
 pub(crate) enum Submitted {
     /// The words of its parameters end at `end` among those of all launches that wait.
-    Launch { name: &'static str, function: Handle, end: usize },
+    Launch { function: Handle, sizes: Sizes, end: usize },
     /// A copy or a memset.
     Write(Vec<Access>),
 }

@@ -1,18 +1,20 @@
-//! Where findings go, and those that wait until it is known whether a word is an address.
+//! Where findings go, and candidates that wait until it is known what they mean.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cuda_order_check::feed::Observer;
-use cuda_order_check::findings::{Findings, Sink};
+use cuda_order_check::findings::{Certainty, Findings, Sink};
 use cuda_order_check::trace::Trace;
-use cuda_order_check::{Backtrace, Finding, ThreadId};
+use cuda_order_check::{AccessKind, Allocation, Backtrace, Finding, Report, Side, ThreadId};
 
 use crate::call::thread;
-use crate::settings::{Kind, Settings, is_launch};
+use crate::code::Reason;
+use crate::code::verdict::Verdict;
+use crate::settings::{Kind, Settings};
 
 /// The threads of the process, and where findings go.
 pub(crate) struct Output {
@@ -20,12 +22,11 @@ pub(crate) struct Output {
     pub(crate) findings: Findings,
     /// How many of them were taken.
     taken: usize,
-    /// Words within structures that count or not, by the names of the operations that use them.
-    pub(crate) words: HashMap<&'static str, Word>,
-    /// Findings about words of which it is not known yet whether they count.
-    pub(crate) held: Vec<(&'static str, Finding)>,
-    /// The pairs of calls that were reported, as a kernel is reported once for all its words.
-    pub(crate) reported: HashSet<[String; 2]>,
+    /// Findings about launches, before they are judged.
+    candidates: Vec<Report>,
+    /// The pairs of calls of which it is possible only that they need an order, and that were not
+    /// reported.
+    possible: Possible,
     /// The call that begins.
     call: &'static str,
     /// What comes now was done by this thread, which goes on meanwhile.
@@ -145,13 +146,24 @@ impl fmt::Display for InRegion {
     }
 }
 
-/// Whether a word within a structure counts as an address.
-#[derive(Clone, Copy)]
-pub(crate) struct Word {
-    /// The name of the kernel's launch.
-    pub(crate) kernel: &'static str,
-    pub(crate) counts: Option<bool>,
+/// What the summary says of possible findings.
+#[derive(Default)]
+struct Possible {
+    count: u64,
+    /// By kernel and reason.
+    reasons: BTreeMap<(String, Reason), u64>,
+    /// By the two places, how often they were possible.
+    pairs: HashMap<[String; 2], u32>,
 }
+
+/// How many reasons the summary has, and how many are kept.
+const SHOWN: usize = 8;
+const REASONS: usize = 256;
+
+/// How many pairs of places are kept that were possible, and how often each is judged: the next one may
+/// be certain.
+const PAIRS: usize = 4096;
+const LOOKS: u32 = 16;
 
 impl Stacks {
     fn here(&self, call: &str) -> Option<Arc<dyn Backtrace>> {
@@ -192,16 +204,16 @@ impl Observer for Output {
     }
 
     fn finding(&mut self, finding: Finding) {
-        let sides = finding.report().map(|report| [&report.first, &report.second]);
-        let word = sides.into_iter().flatten().find_map(|side| {
-            self.words.get_key_value(&*side.call.name).map(|(name, word)| (*name, word.counts))
-        });
-        match word {
-            Some((name, None)) => self.held.push((name, finding)),
-            Some((_, Some(false))) => {}
-            Some((_, Some(true))) | None => self.report(finding),
+        match finding {
+            Finding::Report(report) if is_candidate(&report) => self.candidates.push(report),
+            finding => self.report(finding, None),
         }
     }
+}
+
+/// Whether it is about a launch of which it is not known what it accesses.
+fn is_candidate(report: &Report) -> bool {
+    [&report.first, &report.second].iter().any(|side| side.launch().is_some())
 }
 
 impl Output {
@@ -210,9 +222,8 @@ impl Output {
             settings: settings.clone(),
             findings: Findings::new(Vec::new(), Vec::new()),
             taken: 0,
-            words: HashMap::new(),
-            held: Vec::new(),
-            reported: HashSet::new(),
+            candidates: Vec::new(),
+            possible: Possible::default(),
             call: "",
             thread_of_host_function: None,
             stacks: Stacks {
@@ -245,7 +256,95 @@ impl Output {
         all.into_iter().map(Finding::Report).collect()
     }
 
-    pub(crate) fn report(&mut self, finding: Finding) {
+    /// The findings that were not looked at yet.
+    pub(crate) fn take_candidates(&mut self) -> Vec<Report> {
+        std::mem::take(&mut self.candidates)
+    }
+
+    /// Whether a finding is of a class that is on.
+    pub(crate) fn wants(&self, report: &Report) -> bool {
+        self.settings.has(Kind::of(report))
+    }
+
+    /// A candidate was judged.
+    pub(crate) fn judged(&mut self, mut report: Report, verdict: Verdict) {
+        let (word, text, bytes) = match verdict {
+            Verdict::Refuted => return,
+            Verdict::Certain(bytes) => ("certain", CERTAIN.to_owned(), Some(bytes)),
+            Verdict::Likely(bytes) => ("likely", LIKELY.to_owned(), Some(bytes)),
+            Verdict::Possible(at, why) => {
+                let kernel = if at == 0 { &report.first } else { &report.second };
+                let kernel = kernel_of(&kernel.call.name).to_owned();
+                let text = format!("what {kernel} accesses is not known: {why}");
+                if !self.settings.possible {
+                    return self.possible(kernel, why);
+                }
+                ("possible", text, None)
+            }
+        };
+        if let Some(bytes) = bytes {
+            let sides = [&mut report.first, &mut report.second];
+            for (side, writes) in sides.into_iter().zip(bytes.writes) {
+                if side.launch().is_some() {
+                    side.kind = if writes { AccessKind::Write } else { AccessKind::Read };
+                }
+            }
+            let first = bytes.ranges.first().map(|range| range.start);
+            let within = |of: &Allocation| first.is_some_and(|at| of.range.contains(&at));
+            report.allocation = report.allocation.filter(within);
+            report.shared = bytes.ranges;
+        }
+        self.report(Finding::Report(report), Some((word, &text)));
+    }
+
+    /// A finding is possible. Says whether it is the first one of its two places, and the last one that
+    /// is looked at.
+    pub(crate) fn is_possible(&mut self, report: &Report) -> [bool; 2] {
+        let place = |side: &Side| {
+            let trace = side.call.backtrace.as_ref().map(ToString::to_string);
+            format!("{} {} {}", side.call.name, side.agent, trace.unwrap_or_default())
+        };
+        let mut pair = [place(&report.first), place(&report.second)];
+        pair.sort_unstable();
+        let pairs = &mut self.possible.pairs;
+        if pairs.len() >= PAIRS && !pairs.contains_key(&pair) {
+            return [false, true];
+        }
+        let looks = pairs.entry(pair).or_default();
+        *looks += 1;
+        [*looks == 1, *looks >= LOOKS]
+    }
+
+    fn possible(&mut self, kernel: String, why: Reason) {
+        self.possible.count += 1;
+        let reasons = &mut self.possible.reasons;
+        if reasons.len() < REASONS || reasons.contains_key(&(kernel.clone(), why.clone())) {
+            *reasons.entry((kernel, why)).or_default() += 1;
+        }
+    }
+
+    /// What the summary says of findings that were not reported.
+    pub(crate) fn lines_of_possible(&self) -> Vec<String> {
+        let Possible { count, reasons, .. } = &self.possible;
+        let (findings, were) = if *count == 1 { ("finding", "was") } else { ("findings", "were") };
+        let mut lines = Vec::new();
+        if *count > 0 {
+            lines.push(format!("{count} possible {findings} {were} not reported: --possible"));
+        }
+        let mut all: Vec<_> = reasons.iter().collect();
+        all.sort_by_key(|(_, count)| core::cmp::Reverse(**count));
+        let line = |((kernel, why), count): &(&(String, Reason), &u64)| {
+            format!("possible, {count} times: {kernel}: {why}")
+        };
+        lines.extend(all.iter().take(SHOWN).map(line));
+        if all.len() > SHOWN {
+            lines.push(format!("possible: and {} other kernels", all.len() - SHOWN));
+        }
+        lines
+    }
+
+    /// `certainty` is what is known of a launch's accesses.
+    fn report(&mut self, finding: Finding, certainty: Option<(&str, &str)>) {
         let Some(report) = finding.report() else {
             if self.settings.has(Kind::Records) {
                 self.findings.add(finding, Kind::Records.name());
@@ -257,24 +356,9 @@ impl Output {
             return;
         }
         let sides = [&report.first, &report.second];
-        let names = sides.map(|side| {
-            let word = self.words.get(&*side.call.name);
-            word.map_or_else(|| side.call.name.to_string(), |word| word.kernel.to_owned())
-        });
-        // The checker reports each pair of calls once: for a kernel, each of its words.
-        if sides.into_iter().any(is_launch) {
-            let mut pair = [0, 1].map(|at| {
-                let (side, name) = (sides[at], &names[at]);
-                let stream = side.agent.stream_id().map_or(0, |stream| stream.0);
-                let trace = side.call.backtrace.as_ref().map(ToString::to_string);
-                format!("{name} {stream:#x} {} {}", side.agent, trace.unwrap_or_default())
-            });
-            pair.sort_unstable();
-            if !self.reported.insert(pair) {
-                return;
-            }
-        }
-        if !self.findings.add(finding, kind.name()) {
+        let names = sides.map(|side| side.call.name.to_string());
+        let certainty = certainty.map(|(word, text)| Certainty { word, text });
+        if !self.findings.add_with(finding, kind.name(), certainty) {
             return;
         }
         if self.settings.exitcode != 0 {
@@ -282,23 +366,14 @@ impl Output {
         }
         self.stacks.wanted.extend(names);
     }
+}
 
-    /// It is known now which of a kernel's words count.
-    pub(crate) fn decide(&mut self, words: impl Iterator<Item = (&'static str, bool)>) {
-        for (name, counts) in words {
-            if let Some(word) = self.words.get_mut(name) {
-                word.counts = Some(counts);
-            }
-        }
-        let held = std::mem::take(&mut self.held);
-        for (name, finding) in held {
-            match self.words.get(name).and_then(|word| word.counts) {
-                None => self.held.push((name, finding)),
-                Some(false) => {}
-                Some(true) => self.report(finding),
-            }
-        }
-    }
+const CERTAIN: &str = "a thread that surely runs accesses these bytes, as the kernel's code has it";
+const LIKELY: &str = "accesses of the kernel are within these bytes, as far as its code says";
+
+/// The kernel of a launch with the name `cuLaunchKernel of softmax`.
+fn kernel_of(call: &str) -> &str {
+    call.split_once(" of ").map_or(call, |(_, kernel)| kernel)
 }
 
 /// The begin of each text on standard error.

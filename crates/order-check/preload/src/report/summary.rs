@@ -5,13 +5,14 @@ use std::sync::TryLockError;
 use std::time::Duration;
 
 use crate::call::threads;
+use crate::code::verdict::judge;
 use crate::lock::Guard;
-use crate::model::kernels::Kernel;
 use crate::names::is_like_a_hooked_one;
 use crate::pinned::faults::Inside;
 use crate::report::counts::COUNTED;
 use crate::watch::host_functions::take_posted;
 use crate::watch::pinned::stop_watching;
+use crate::watch::walk::settle;
 use crate::watch::{WATCH, Watch};
 use crate::{guard, thunks};
 
@@ -63,11 +64,14 @@ pub(crate) fn sum_up(watch: &mut Watch) {
     let of_host = watch.pinned.lines();
     stop_watching(watch);
     let unlisted = crate::hooks::unlisted();
-    let words = watch.kernels.known.values().flat_map(Kernel::judged);
-    watch.feed.observer_mut().decide(words);
+    for report in watch.take_candidates() {
+        let verdict = judge(&report);
+        settle(watch, report, verdict);
+    }
     let (calls, seen) = (watch.seen.calls, watch.seen);
     // Those of graphs, too.
     let undescribed = !watch.kernels.known.is_empty() && !watch.questions.describe_kernels();
+    let possible = watch.feed.observer().lines_of_possible();
     let findings = &mut watch.feed.observer_mut().findings;
     // A program that only looks for a driver has none.
     if calls > 0 {
@@ -78,6 +82,7 @@ pub(crate) fn sum_up(watch: &mut Watch) {
             ("threads", threads()),
         ]);
     }
+    possible.iter().for_each(|line| findings.note(&format!("order check: {line}")));
     if undescribed {
         let text = "the driver does not describe the parameters of kernels (CUDA 12.4 does)";
         findings.note(&format!("order check: {text}: their accesses were not seen"));

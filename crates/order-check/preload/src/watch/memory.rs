@@ -53,6 +53,7 @@ pub(crate) fn context_ends(watch: &mut Watch, context: Handle) {
     stop_watching_copies(watch);
     watch.stop_looking();
     watch.kernels.unloaded();
+    watch.kernels.images.context_ends(context);
     watch.memory.modules.retain(|_, (_, of)| *of != context);
     let awaited = watch.feed.await_contexts(&[ContextId(context as u64)]);
     watch.feed.reached(&awaited);

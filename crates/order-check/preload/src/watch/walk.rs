@@ -10,9 +10,10 @@
 use std::sync::OnceLock;
 
 use cuda_order_check::feed::Observer as _;
-use cuda_order_check::{Call as Made, ThreadId};
+use cuda_order_check::{Call as Made, Report, ThreadId};
 
 use crate::call::{Call, Code, Handle, OK, thread};
+use crate::code::verdict::{Verdict, judge};
 use crate::guard;
 use crate::model::host_functions;
 use crate::model::under_way::Visible;
@@ -22,7 +23,7 @@ use crate::pinned::table;
 use crate::report::trace::{NUMBER, TRACE};
 use crate::watch::copies::wrote;
 use crate::watch::host_functions::take_posted;
-use crate::watch::kernels::{kernel_part, open_words};
+use crate::watch::kernels::kernel_part;
 use crate::watch::memory::forget_gone;
 use crate::watch::pinned::{host_accesses, settle_copies};
 use crate::watch::threads::{note_end, threads_ended};
@@ -86,14 +87,10 @@ impl Watch {
         for Operation { call, stream, work } in operations.drain(..) {
             self.feed.resume(call);
             match work {
-                Submitted::Launch { name, function, end } => {
+                Submitted::Launch { function, sizes, end } => {
                     let of_launch = values.get(begin..end).unwrap_or_default();
                     begin = end;
-                    let (accesses, open) =
-                        self.kernels.addresses(&mut self.feed, function, of_launch, true);
-                    if !open.is_empty() {
-                        open_words(self, name, stream, open);
-                    }
+                    let accesses = self.kernels.addresses(&self.feed, function, sizes, of_launch);
                     kernel_part(self, stream, &accesses);
                 }
                 Submitted::Write(accesses) => wrote(self, stream, None, &accesses),
@@ -105,6 +102,19 @@ impl Watch {
 }
 
 impl Watch {
+    /// The findings about launches that are to be judged.
+    pub(crate) fn take_candidates(&mut self) -> Vec<Report> {
+        let mut all = self.feed.observer_mut().take_candidates();
+        all.retain(|report| {
+            let wanted = self.feed.observer().wants(report);
+            if !wanted {
+                self.feed.confirm(report);
+            }
+            wanted
+        });
+        all
+    }
+
     /// Before the next call: what waits for it.
     pub(crate) fn catch_up(&mut self) {
         self.submit_waiting();
@@ -155,8 +165,48 @@ pub(crate) fn at_first_call(does: fn()) {
 /// What waits for the next call comes to the checker, unless another thread makes calls just now.
 pub(crate) fn catch_up() {
     let _inside = Inside::new();
-    let work = || WATCH.try_lock().ok()?.as_mut().map(Watch::catch_up);
+    let work = || {
+        let candidates = {
+            let mut watch = WATCH.try_lock().ok()?;
+            let watch = watch.as_mut()?;
+            watch.catch_up();
+            watch.take_candidates()
+        };
+        judge_all(candidates);
+        Some(())
+    };
     guard::own(work);
+}
+
+/// Findings about launches are judged, without the lock, as this may take long.
+fn judge_all(candidates: Vec<Report>) {
+    for report in candidates {
+        let verdict = judge(&report);
+        if let Ok(mut watch) = WATCH.lock()
+            && let Some(watch) = watch.as_mut()
+        {
+            settle(watch, report, verdict);
+        }
+    }
+}
+
+/// A finding about a launch was judged. If that says nothing for certain, the next one of its two
+/// places is looked at.
+pub(crate) fn settle(watch: &mut Watch, report: Report, verdict: Verdict) {
+    let is_new = match verdict {
+        Verdict::Refuted => false,
+        Verdict::Possible(..) => {
+            let [first, last] = watch.feed.observer_mut().is_possible(&report);
+            if last {
+                watch.feed.confirm(&report);
+            }
+            first
+        }
+        Verdict::Certain(_) | Verdict::Likely(_) => watch.feed.confirm(&report),
+    };
+    if is_new {
+        watch.feed.observer_mut().judged(report, verdict);
+    }
 }
 
 pub(crate) fn with<R>(f: impl FnOnce(&mut Watch) -> R) -> Option<R> {
@@ -172,7 +222,17 @@ pub(crate) fn with<R>(f: impl FnOnce(&mut Watch) -> R) -> Option<R> {
 pub(crate) fn enter<R>(f: impl FnOnce(&mut Watch) -> R) -> Option<R> {
     let _inside = Inside::new();
     // A panic has poisoned the lock, and has left the rest as it was then.
-    guard::own(|| WATCH.lock().ok()?.as_mut().map(f)).flatten()
+    let work = || {
+        let (result, candidates) = {
+            let mut watch = WATCH.lock().ok()?;
+            let watch = watch.as_mut()?;
+            let result = f(watch);
+            (result, watch.take_candidates())
+        };
+        judge_all(candidates);
+        Some(result)
+    };
+    guard::own(work).flatten()
 }
 
 /// A call begins.

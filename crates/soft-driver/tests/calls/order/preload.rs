@@ -11,9 +11,10 @@ use cuda_order_check_preload as preload;
 
 use super::*;
 
-/// Without stacks, as the driver's own checker: with them each place is reported.
+/// Without stacks, as the driver's own checker: with them each place is reported. The kernels of
+/// these tests have no code, so findings about them are possible only.
 pub(super) fn settings() -> preload::Settings {
-    preload::Settings::from_text("stacks=off").unwrap()
+    preload::Settings::from_text("stacks=off,possible=on").unwrap()
 }
 
 fn install(soft: &SoftDriver) {
@@ -161,27 +162,18 @@ pub(super) fn with_kernels(soft: &SoftDriver, name: &CStr) -> *mut c_void {
     }
 }
 
-/// A captured kernel has what counts when it is captured: an address that is a parameter, and a
-/// word in a structure that was one in an earlier launch, too.
+/// A captured kernel has the addresses that it was captured with: a parameter, or a word in a
+/// structure.
 #[test]
-fn a_captured_kernel_has_the_words_that_count_by_then() {
-    aside("a_captured_kernel_has_the_words_that_count_by_then", || {
-        let (whole, part) = (false, true);
-        for (launches, before, within, reports) in [
-            (0, part, part, 0),
-            (1, part, part, 1),
-            (9, part, part, 1),
-            (1, whole, part, 0),
-            (0, whole, whole, 1),
-        ] {
+fn a_captured_kernel_has_its_addresses() {
+    aside("a_captured_kernel_has_its_addresses", || {
+        for within in [false, true] {
             let raw = Raw::behind(builder(0), WITH_KERNELS);
             let desk = Desk::new(&raw, false);
             let launch = |stream, within| match within {
                 true => launch_of(&raw, 4, stream, 0, desk.buffer),
                 false => launch_of(&raw, 4, stream, desk.buffer, 0),
             };
-            (0..launches).for_each(|_| launch(desk.a, before));
-            desk.joined(desk.a, desk.c);
             let graph = desk.captured(|| launch(desk.c, within));
             desk.launch(graph, desk.a);
             desk.joined(desk.c, desk.b);
@@ -189,7 +181,7 @@ fn a_captured_kernel_has_the_words_that_count_by_then() {
             desk.end();
             let found = found();
             let launched = found.iter().filter(|of| of.1.iter().any(|it| it.0 == "cuGraphLaunch"));
-            assert_eq!(launched.count(), reports, "{launches} {within}: {found:?}");
+            assert_eq!(launched.count(), 1, "{within}: {found:?}");
         }
     });
 }
@@ -244,14 +236,12 @@ fn a_kernel_and_a_copy_are_reported_once() {
         let raw = Raw::behind(builder(0), WITH_KERNELS);
         let desk = Desk::new(&raw, false);
         let within = desk.other + 512;
-        // What is found of the word in the structure is held back until the tenth launch.
         desk.set(desk.c, within, 64);
         launch_of(&raw, 4, desk.a, 0, within);
         raw.sync(desk.c);
         raw.sync(desk.a);
         launch_of(&raw, 4, desk.a, desk.buffer, within);
         desk.set(desk.c, desk.buffer, 64);
-        (0..9).for_each(|_| launch_of(&raw, 4, desk.a, 0, within));
         desk.end();
         let found = found();
         assert_eq!(found.len(), 1, "{found:?}");
@@ -264,7 +254,8 @@ fn cooperative_kernels_are_kernels() {
     aside("cooperative_kernels_are_kernels", || {
         for (classes, count) in [("class=+kernels", 1), ("class=+kernels,class=+reads", 2)] {
             let raw = Raw::behind(builder(0), WITH_KERNELS);
-            let settings = preload::Settings::from_text(&format!("stacks=off,{classes}"));
+            let settings =
+                preload::Settings::from_text(&format!("stacks=off,possible=on,{classes}"));
             preload::install(&|name| with_kernels(&raw.soft, name), &settings.unwrap());
             let desk = Desk::new(&raw, false);
             let (number, structure) = (7_u32, [0_u64, 1]);
@@ -321,27 +312,12 @@ fn a_kernel_uses_what_its_parameters_point_to() {
         assert_eq!(code, OK);
         launch(raw.stream(NON_BLOCKING), desk.other + 256, 0);
         assert_eq!(calls(found()), [[""; 0]; 0]);
-        // A word in a structure counts if it was an address in nine of ten launches. Until the
-        // tenth launch, or the end, nothing is reported.
+        // A word in a structure, too. (An error is reported once for each function and stream.)
         desk.set(desk.c, desk.other + 512, 64);
         let within = desk.other + 512;
-        (0..5).for_each(|_| launch_of(2, desk.a, 0, within));
-        (0..5).for_each(|at| launch_of(3, desk.a, 0, if at == 0 { within } else { 0 }));
-        (0..9).for_each(|_| launch_of(4, desk.a, 0, within));
-        assert_eq!(calls(found()), [[""; 0]; 0]);
-        launch_of(4, desk.a, 0, within);
-        assert_eq!(
-            calls(found()),
-            [["cuLaunchKernel of many, byte 0 of parameter 2", "cuMemsetD8Async"]]
-        );
-        // (An error is reported once for each function and stream.)
-        (0..20).for_each(|_| launch_of(4, desk.a, 0, within));
-        assert_eq!(calls(found()), [[""; 0]; 0]);
-        preload::summary();
-        assert_eq!(
-            calls(found()),
-            [["cuLaunchKernel of few, byte 0 of parameter 2", "cuMemsetD8Async"]]
-        );
+        (0..5).for_each(|at| launch_of(3, desk.a, 0, if at == 3 { within + 64 } else { 0 }));
+        (0..5).for_each(|at| launch_of(4, desk.a, 0, if at >= 3 { within } else { 0 }));
+        assert_eq!(calls(found()), [["cuLaunchKernel of many", "cuMemsetD8Async"]]);
         desk.end();
     });
 }
@@ -358,7 +334,8 @@ pub(super) const WITH_KERNELS: Front = Front {
 fn a_pair_is_reported_again_with_the_stack_of_the_launch() {
     aside("a_pair_is_reported_again_with_the_stack_of_the_launch", || {
         let raw = Raw::behind(builder(0), WITH_KERNELS);
-        preload::install(&|name| with_kernels(&raw.soft, name), &preload::Settings::default());
+        let settings = preload::Settings::from_text("possible=on").unwrap();
+        preload::install(&|name| with_kernels(&raw.soft, name), &settings);
         let desk = Desk::new(&raw, false);
         for round in 0..4 {
             launch_of(&raw, 5, desk.a, desk.buffer, 0);
@@ -403,7 +380,7 @@ fn classes_are_added_and_left_out() {
             ("class=+pools", 2),
         ] {
             let raw = Raw::behind(builder(0), WITH_KERNELS);
-            let text = format!("stacks=off,{classes}");
+            let text = format!("stacks=off,possible=on,{classes}");
             let settings = preload::Settings::from_text(&text).unwrap();
             preload::install(&|name| with_kernels(&raw.soft, name), &settings);
             let desk = Desk::new(&raw, false);

@@ -211,7 +211,8 @@ fn the_first_call_that_gives_an_address_is_reported() {
     aside("the_first_call_that_gives_an_address_is_reported", || {
         let front = Front {
             install: |soft| {
-                preload::install(&|name| with_memory(soft, name), &preload::Settings::default());
+                let settings = preload::Settings::from_text("possible=on").expect("it is valid");
+                preload::install(&|name| with_memory(soft, name), &settings);
             },
             ..WITH_MEMORY
         };
@@ -391,7 +392,7 @@ fn pools_are_memory_of_all_kinds() {
         there.set_current(there.retain(0));
         for classes in ["", "class=+pools"] {
             let raw = Raw::behind(builder(0), WITH_KERNELS);
-            let settings = format!("stacks=off,{classes}");
+            let settings = format!("stacks=off,possible=on,{classes}");
             let settings = preload::Settings::from_text(&settings).expect("it is valid");
             preload::install(&|name| with_kernels(&raw.soft, name), &settings);
             let p = Desk::new(&raw, false);

@@ -17,7 +17,7 @@ fn log() -> PathBuf {
 }
 
 pub(super) fn install(resolve: &dyn Fn(&CStr) -> *mut c_void) {
-    let settings = format!("stacks=off,log={}", log().display());
+    let settings = format!("stacks=off,possible=on,log={}", log().display());
     preload::install(resolve, &preload::Settings::from_text(&settings).expect("it is valid"));
 }
 

@@ -1,0 +1,194 @@
+//! The code of kernels, decoded when a candidate asks for it.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::borrow::Cow;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use cuda_kernel_access::code::Code;
+use cuda_kernel_access::container::{Cubin, Image as Part, Kernel, entries_for};
+use cuda_kernel_access::execute::Touch;
+use cuda_kernel_access::touch::{Span, Summary, may_touch, summary, surely_touched};
+
+use crate::code::Reason;
+use crate::code::image::Image;
+use crate::code::launch::Values;
+use crate::lock::{Lock, Rank};
+
+/// The most bytes of a kernel's code, and of the images of its architecture in a fat binary: more would
+/// take long.
+const CODE: usize = 16 * 16384;
+const DECOMPRESSED: u64 = 128 << 20;
+
+/// The time that all of this may take: so much, and a twentieth of the program's.
+const ALLOWANCE: Duration = Duration::from_secs(10);
+
+/// The decoded kernels that are kept, by the bytes of their code.
+const DECODED: usize = 1 << 20;
+
+/// How many words and accesses are kept of the launches that were evaluated.
+const EVALUATED: usize = 1 << 17;
+
+/// The code of a kernel that was launched.
+#[derive(Debug)]
+pub(crate) struct KernelCode {
+    /// No other one has it, so that of two that have a handle one after the other each is itself.
+    pub(crate) number: u64,
+    /// Its name in the image.
+    name: String,
+    /// As in `sm_90`: 90. Of the device of its first launch.
+    architecture: u32,
+    image: Option<Arc<Image>>,
+    summary: OnceLock<Result<Arc<Summary>, Reason>>,
+}
+
+/// What a launch does.
+#[derive(Debug)]
+pub(crate) struct Evaluated {
+    pub(crate) summary: Arc<Summary>,
+    /// Where each access may be.
+    pub(crate) spans: Vec<Span>,
+    /// Accesses that some threads make.
+    pub(crate) sure: Vec<Touch>,
+}
+
+/// The codes that were decoded last.
+static CODES: Lock<VecDeque<(u64, usize, Arc<Code>)>> = Lock::new(Rank::Code, VecDeque::new());
+
+/// Of launches, by their numbers.
+type Launches = (HashMap<u64, Result<Arc<Evaluated>, Reason>>, usize);
+static LAUNCHES: Lock<Option<Launches>> = Lock::new(Rank::Code, None);
+
+/// The microseconds that were spent.
+static SPENT: AtomicU64 = AtomicU64::new(0);
+
+fn has_time() -> bool {
+    static BEGIN: OnceLock<Instant> = OnceLock::new();
+    let begin = BEGIN.get_or_init(Instant::now);
+    Duration::from_micros(SPENT.load(Ordering::Relaxed)) < ALLOWANCE + begin.elapsed() / 20
+}
+
+impl KernelCode {
+    pub(crate) fn new(name: String, architecture: u32, image: Option<Arc<Image>>) -> Self {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        let number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
+        Self { number, name, architecture, image, summary: OnceLock::new() }
+    }
+
+    /// Whether it is code of this image, of the name and architecture that it would have now.
+    pub(crate) fn is(&self, name: &str, architecture: u32, image: Option<&Arc<Image>>) -> bool {
+        let same_image = match (&self.image, image) {
+            (Some(own), Some(image)) => Arc::ptr_eq(own, image),
+            (None, None) => true,
+            _ => false,
+        };
+        same_image && self.name == name && self.architecture == architecture
+    }
+
+    /// What a launch does, if it was evaluated before.
+    pub(crate) fn known(launch: &Values) -> Option<Result<Arc<Evaluated>, Reason>> {
+        LAUNCHES.lock().ok()?.as_ref()?.0.get(&launch.number).cloned()
+    }
+
+    /// What a launch of this kernel does.
+    pub(crate) fn evaluate(&self, launch: &Values) -> Result<Arc<Evaluated>, Reason> {
+        if let Some(known) = Self::known(launch) {
+            return known;
+        }
+        if !has_time() {
+            return Err("it would take too much time".into());
+        }
+        let begin = Instant::now();
+        let found = self.evaluated(launch).map(Arc::new);
+        SPENT.fetch_add(begin.elapsed().as_micros() as u64, Ordering::Relaxed);
+        if let Ok(mut all) = LAUNCHES.lock() {
+            let (all, size) = all.get_or_insert_with(Launches::default);
+            *size += match &found {
+                Ok(of) => 1 + of.spans.len() + of.sure.len(),
+                Err(_) => 1,
+            };
+            if *size > EVALUATED {
+                (*all, *size) = (HashMap::new(), 0);
+            }
+            all.insert(launch.number, found.clone());
+        }
+        found
+    }
+
+    fn evaluated(&self, values: &Values) -> Result<Evaluated, Reason> {
+        let launch = values.launch().ok_or("there was no room for its parameters")?;
+        let of_kernel = || {
+            let code = self.code()?;
+            summary(&code).map(Arc::new).map_err(|why| why.to_string().into())
+        };
+        let summary = self.summary.get_or_init(of_kernel).clone()?;
+        let code = self.code()?;
+        let spans = may_touch(&code, &launch).map_err(|why| why.to_string())?;
+        let sure = surely_touched(&code, &launch);
+        Ok(Evaluated { summary, spans, sure })
+    }
+
+    fn code(&self) -> Result<Arc<Code>, Reason> {
+        let own = |of: &&(u64, usize, Arc<Code>)| of.0 == self.number;
+        if let Ok(all) = CODES.lock()
+            && let Some((.., code)) = all.iter().find(own)
+        {
+            return Ok(code.clone());
+        }
+        let image = self.image.as_ref().ok_or("its image was not seen")?;
+        let (bytes, code) = decode(&image.bytes()?, self.architecture, &self.name)?;
+        let code = Arc::new(code);
+        if let Ok(mut all) = CODES.lock() {
+            all.push_back((self.number, bytes, code.clone()));
+            while all.len() > 1 && all.iter().map(|of| of.1).sum::<usize>() > DECODED {
+                all.pop_front();
+            }
+        }
+        Ok(code)
+    }
+}
+
+/// The kernel's code as the driver chooses it, and how many bytes it has.
+fn decode(image: &[u8], architecture: u32, name: &str) -> Result<(usize, Code), Reason> {
+    let damaged = |why: cuda_kernel_access::container::Error| format!("its image is {why}");
+    // Code runs on later architectures of the same generation.
+    let runs = |of: u32| of / 10 == architecture / 10 && of <= architecture;
+    let all = entries_for(image, &runs, DECOMPRESSED).map_err(damaged)?;
+    let mut cubins: Vec<(u32, Cow<'_, [u8]>)> = Vec::new();
+    let mut is_text = false;
+    for entry in all {
+        match entry.image {
+            Part::Cubin(bytes) => {
+                let of = match entry.architecture {
+                    Some(of) => of,
+                    None => Cubin::parse(&bytes).map_err(damaged)?.architecture,
+                };
+                cubins.push((of, bytes));
+            }
+            Part::Ptx(_) => is_text = true,
+            _ => {}
+        }
+    }
+    let newest = cubins.iter().map(|of| of.0).filter(|of| runs(*of)).max();
+    let missing = match is_text {
+        true => "the driver has compiled it from PTX".into(),
+        false => format!("its image has no code for sm_{architecture}"),
+    };
+    let newest = newest.ok_or(missing)?;
+    let mut found: Option<(u32, Kernel<'_>)> = None;
+    for (_, bytes) in cubins.iter().filter(|of| of.0 == newest) {
+        let cubin = Cubin::parse(bytes).map_err(damaged)?;
+        let Some(kernel) = cubin.kernel(name) else { continue };
+        if found.as_ref().is_some_and(|(_, other)| other != kernel) {
+            return Err("its image has two kernels of this name".into());
+        }
+        found = Some((cubin.architecture, kernel.clone()));
+    }
+    let (own, kernel) = found.ok_or("its image has no kernel of this name")?;
+    if kernel.code.len() > CODE {
+        return Err("its code is too long".into());
+    }
+    let code = Code::new(own, &kernel).map_err(|why| why.to_string())?;
+    Ok((kernel.code.len(), code))
+}

@@ -1,0 +1,288 @@
+//! What a candidate means.
+
+use core::ops::Range;
+
+use cuda_kernel_access::decode::AccessKind as Does;
+use cuda_kernel_access::execute::Touch;
+use cuda_kernel_access::touch::{Span, Uses};
+use cuda_order_check::{Access, AccessKind, Other, Report};
+
+use crate::code::Reason;
+use crate::code::kernel::{Evaluated, KernelCode};
+use crate::code::launch::Values;
+
+/// Which bytes, and whether each of the two sides writes them, if it is a launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Bytes {
+    pub(crate) ranges: Vec<Range<u64>>,
+    pub(crate) writes: [bool; 2],
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// The two need no order.
+    Refuted,
+    /// A thread that surely runs accesses these bytes.
+    Certain(Bytes),
+    /// Accesses are somewhere in these bytes, as far as the code says.
+    Likely(Bytes),
+    /// It is not known: in which launch, and why.
+    Possible(usize, Reason),
+}
+
+/// How many accesses are compared one by one.
+const COMPARED: usize = 1 << 12;
+
+/// A report of which one side is a launch, or both. It may have the code of kernels decoded.
+pub(crate) fn judge(report: &Report) -> Verdict {
+    let sides = [&report.first, &report.second];
+    let launches = sides.map(|side| side.launch().and_then(|of| of.get::<Values>()));
+    let evaluate = |at: usize, launch: &Values| {
+        launch.code.evaluate(launch).map_err(|why| Verdict::Possible(at, why))
+    };
+    let memory = report.allocation.as_ref().map(|of| &of.range);
+    match launches {
+        [Some(one), Some(two)] => {
+            let (first, second) = match (evaluate(0, one), evaluate(1, two)) {
+                (Ok(first), Ok(second)) => (first, second),
+                // Of two that are not known the first is named.
+                (Err(unknown), _) | (_, Err(unknown)) => return unknown,
+            };
+            of_two([(one, &first), (two, &second)], &report.shared, memory)
+        }
+        [Some(launch), None] => match evaluate(0, launch) {
+            Ok(found) => {
+                let other = (report.second.kind, report.second.accesses());
+                of_one((launch, &found), &report.shared, other, 0, memory)
+            }
+            Err(unknown) => unknown,
+        },
+        [None, Some(launch)] => match evaluate(1, launch) {
+            Ok(found) => {
+                let other = (report.first.kind, report.first.accesses());
+                of_one((launch, &found), &report.shared, other, 1, memory)
+            }
+            Err(unknown) => unknown,
+        },
+        [None, None] => Verdict::Possible(0, "it is no launch".into()),
+    }
+}
+
+/// Whether a launch was evaluated, and what it meets needs no order with it.
+pub(crate) fn is_known_to_be_apart(
+    launch: &Values,
+    shared: &[Range<u64>],
+    other: &Other<'_>,
+) -> bool {
+    let known = |launch| KernelCode::known(launch).and_then(Result::ok);
+    let Some(found) = known(launch) else { return false };
+    let verdict = match other.launch {
+        None => of_one((launch, &found), shared, (other.kind, other.accesses), 0, None),
+        Some(other) => {
+            let Some(other) = other.get::<Values>() else { return false };
+            let Some(second) = known(other) else { return false };
+            of_two([(launch, &found), (other, &second)], shared, None)
+        }
+    };
+    verdict == Verdict::Refuted
+}
+
+/// The kinds of accesses that a word is used for.
+fn kinds(uses: Uses) -> impl Iterator<Item = Does> {
+    let all = [
+        (uses.read, Does::Read),
+        (uses.written, Does::Write),
+        (uses.atomic, Does::Atomic),
+        (uses.other, Does::Unknown),
+    ];
+    all.into_iter().filter(|(is, _)| *is).map(|(_, kind)| kind)
+}
+
+/// What is done with the words that are addresses of these bytes; `None` if there is none, as the
+/// address of a pool stands for all of it.
+fn uses_of((launch, found): (&Values, &Evaluated), shared: &[Range<u64>]) -> Option<Uses> {
+    let words = launch.words().iter().zip(&found.summary.words);
+    let within = words.filter(|(value, _)| shared.iter().any(|bytes| bytes.contains(value)));
+    within.map(|(_, word)| word.uses).reduce(|one, two| {
+        let mut both = one;
+        both.read |= two.read;
+        both.written |= two.written;
+        both.atomic |= two.atomic;
+        both.other |= two.other;
+        both
+    })
+}
+
+fn reads(does: Does) -> bool {
+    matches!(does, Does::Read | Does::CopyToShared)
+}
+
+/// Whether an access of a kernel needs an order with another operation's.
+fn matters(does: Does, other: AccessKind) -> bool {
+    let read = matches!(other, AccessKind::Read | AccessKind::AtomicRead | AccessKind::Wait);
+    !(read && reads(does))
+}
+
+/// The same for two kernels. Atomic operations need none among each other.
+fn conflict(one: Does, two: Does) -> bool {
+    let atomic = |does| matches!(does, Does::Atomic | Does::Reduce);
+    !(reads(one) && reads(two) || atomic(one) && atomic(two))
+}
+
+/// Whether bounds say anything: these bytes are within the memory that the finding is about. An index
+/// from memory has the bounds of its type.
+fn is_bounded(bytes: &Range<u64>, memory: Option<&Range<u64>>) -> bool {
+    match memory {
+        Some(memory) => memory.start <= bytes.start && bytes.end <= memory.end,
+        None => bytes.end - bytes.start < 1 << 32,
+    }
+}
+
+/// Whether an access may be one by a word that is used in this way.
+fn may_be_of(span: &Span, uses: Option<Uses>) -> bool {
+    let class = |does| match does {
+        Does::CopyToShared => Does::Read,
+        Does::Reduce => Does::Atomic,
+        does => does,
+    };
+    uses.is_none_or(|uses| {
+        uses.other || span.kind == Does::Unknown || kinds(uses).any(|of| of == class(span.kind))
+    })
+}
+
+const UNBOUNDED: &str = "an address comes from memory, or is not bounded by its code";
+
+fn of_one(
+    own: (&Values, &Evaluated),
+    shared: &[Range<u64>],
+    (kind, accesses): (AccessKind, &[Access]),
+    at: usize,
+    memory: Option<&Range<u64>>,
+) -> Verdict {
+    let found = own.1;
+    let hits = |bytes: &Range<u64>| accesses.iter().any(|access| access.touches(bytes));
+    let common = |bytes: &Range<u64>| {
+        let all = accesses.iter().filter(|access| access.touches(bytes)).map(|access| {
+            // Of rows the gaps count as well.
+            let range = &access.range;
+            range.start.max(bytes.start)..range.end.min(bytes.end)
+        });
+        all.collect::<Vec<_>>()
+    };
+    let bytes = |all: Vec<(Range<u64>, Does)>| {
+        let mut writes = [false; 2];
+        if let Some(own) = writes.get_mut(at) {
+            *own = all.iter().any(|(_, does)| !reads(*does));
+        }
+        let ranges = all.iter().flat_map(|(range, _)| common(range)).collect();
+        Bytes { ranges: joined(ranges), writes }
+    };
+    let sure: Vec<(Range<u64>, Does)> = found
+        .sure
+        .iter()
+        .filter(|touch| matters(touch.kind, kind))
+        .map(|touch| (bytes_of(touch), touch.kind))
+        .filter(|(range, _)| hits(range))
+        .collect();
+    if !sure.is_empty() {
+        return Verdict::Certain(bytes(sure));
+    }
+    let uses = uses_of(own, shared);
+    if uses.is_some_and(|uses| !kinds(uses).any(|does| matters(does, kind))) {
+        return Verdict::Refuted;
+    }
+    let matter = || found.spans.iter().filter(|span| matters(span.kind, kind));
+    let within = matter().filter_map(|span| Some((span.bytes.clone()?, span.kind)));
+    let is_within = |range: &Range<u64>| is_bounded(range, memory) && hits(range);
+    let within: Vec<(Range<u64>, Does)> = within.filter(|(range, _)| is_within(range)).collect();
+    if !within.is_empty() {
+        return Verdict::Likely(bytes(within));
+    }
+    let may_hit = |span: &Span| span.bytes.as_ref().is_none_or(hits);
+    match matter().any(|span| may_be_of(span, uses) && may_hit(span)) {
+        true => Verdict::Possible(at, UNBOUNDED.into()),
+        false => Verdict::Refuted,
+    }
+}
+
+fn of_two(
+    both: [(&Values, &Evaluated); 2],
+    shared: &[Range<u64>],
+    memory: Option<&Range<u64>>,
+) -> Verdict {
+    let [one, two] = both;
+    let pairs = |all: [Vec<(Range<u64>, Does)>; 2]| {
+        let (mut ranges, mut writes) = (Vec::new(), [false; 2]);
+        let [first, second] = all;
+        for (range, does) in first.iter().take(COMPARED) {
+            for (other, too) in second.iter().take(COMPARED) {
+                let common = range.start.max(other.start)..range.end.min(other.end);
+                if !common.is_empty() && conflict(*does, *too) {
+                    ranges.push(common);
+                    writes = [writes[0] | !reads(*does), writes[1] | !reads(*too)];
+                }
+            }
+        }
+        (!ranges.is_empty()).then(|| Bytes { ranges: joined(ranges), writes })
+    };
+    let sure = |found: &Evaluated| {
+        found.sure.iter().map(|touch| (bytes_of(touch), touch.kind)).collect::<Vec<_>>()
+    };
+    if let Some(bytes) = pairs([sure(one.1), sure(two.1)]) {
+        return Verdict::Certain(bytes);
+    }
+    let uses = [one, two].map(|of| uses_of(of, shared));
+    if let [Some(one), Some(two)] = uses
+        && !kinds(one).any(|one| kinds(two).any(|two| conflict(one, two)))
+    {
+        return Verdict::Refuted;
+    }
+    let bounded = |found: &Evaluated| {
+        let all = found.spans.iter().filter_map(|span| Some((span.bytes.clone()?, span.kind)));
+        all.filter(|(range, _)| is_bounded(range, memory)).collect::<Vec<_>>()
+    };
+    if let Some(bytes) = pairs([bounded(one.1), bounded(two.1)]) {
+        return Verdict::Likely(bytes);
+    }
+    // One of the two has no bounds that say anything, and all others are elsewhere.
+    let may_meet = |own: &Span, other: &Span| {
+        let apart = match (&own.bytes, &other.bytes) {
+            (Some(own), Some(other)) => own.start >= other.end || other.start >= own.end,
+            _ => false,
+        };
+        !apart && conflict(own.kind, other.kind)
+    };
+    let loose = |of: &Span| of.bytes.as_ref().is_none_or(|bytes| !is_bounded(bytes, memory));
+    let unbounded = |at: usize| {
+        let ([own, other], [uses, others]) = match at {
+            0 => ([one, two], uses),
+            _ => ([two, one], [uses[1], uses[0]]),
+        };
+        let meets = |span: &Span| {
+            let mut all = other.1.spans.iter().filter(|other| may_be_of(other, others));
+            all.any(|other| may_meet(span, other))
+        };
+        own.1.spans.iter().any(|span| loose(span) && may_be_of(span, uses) && meets(span))
+    };
+    match [0, 1].into_iter().find(|at| unbounded(*at)) {
+        Some(at) => Verdict::Possible(at, UNBOUNDED.into()),
+        None => Verdict::Refuted,
+    }
+}
+
+fn bytes_of(touch: &Touch) -> Range<u64> {
+    touch.address..touch.address.saturating_add(touch.bytes.into())
+}
+
+/// In rising order, without overlaps.
+fn joined(mut all: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    all.sort_unstable_by_key(|range| range.start);
+    let mut joined: Vec<Range<u64>> = Vec::new();
+    for range in all {
+        match joined.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => joined.push(range),
+        }
+    }
+    joined
+}

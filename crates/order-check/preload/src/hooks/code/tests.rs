@@ -1,0 +1,538 @@
+//! Findings about kernels whose code is known, in front of a driver that does nothing.
+
+use core::ffi::{CStr, c_char, c_void};
+use std::path::PathBuf;
+
+use cuda_order_check::feed::Memory;
+use cuda_order_check::{Access, AccessKind, Finding, StreamId};
+
+use super::*;
+use crate::call::Address;
+use crate::hooks::declare::take_findings;
+use crate::hooks::{events, kernels, memory, streams};
+use crate::settings::Settings;
+use crate::watch::start::start;
+use crate::watch::streams::NON_BLOCKING;
+use crate::watch::walk::begin;
+
+const MEMORY: Address = 0x7f00_0000_0000;
+const INPUT: Address = 0x7f00_0001_0000;
+/// The bytes of a part of the memory, of which there are four.
+const PART: u64 = 1024;
+const CALL: Call = Call { name: "cuLaunchKernel", per_thread: false };
+const MODULE: Handle = 50;
+
+/// A kernel of the corpus: its handle, its name, and the offsets and sizes of its parameters.
+type Known = (Handle, &'static CStr, &'static [(usize, usize)]);
+
+/// `out[offset + i * stride] = in[i]` for the first `n` threads.
+const OFFSET: Known = (11, c"offset_and_stride", &[(0, 8), (8, 8), (16, 4), (20, 4), (24, 4)]);
+/// `out[i] = 1`, and an address that is not used.
+const UNUSED: Known = (12, c"unused_word", &[(0, 8), (8, 8), (16, 4)]);
+/// `to[i] = from[index[i]]`.
+const GATHER: Known = (13, c"gather", &[(0, 8), (8, 8), (16, 8), (24, 4)]);
+/// `atomicAdd` and the like at four addresses.
+const REDUCTIONS: Known =
+    (14, c"reductions", &[(0, 8), (8, 8), (16, 8), (24, 8), (32, 8), (40, 4)]);
+const ALL: [Known; 4] = [OFFSET, UNUSED, GATHER, REDUCTIONS];
+
+fn known(kernel: Handle) -> Option<Known> {
+    ALL.into_iter().find(|of| of.0 == kernel)
+}
+
+extern "C" fn parameter(kernel: Handle, at: usize, offset: *mut usize, size: *mut usize) -> Code {
+    let Some(parameter) = known(kernel).and_then(|of| of.2.get(at).copied()) else { return 1 };
+    // SAFETY: places for the answers.
+    unsafe { (*offset, *size) = parameter };
+    OK
+}
+
+extern "C" fn name_of(name: *mut *const c_char, kernel: Handle) -> Code {
+    let Some((_, known, _)) = known(kernel) else { return 1 };
+    // SAFETY: a place for the answer.
+    unsafe { *name = known.as_ptr() };
+    OK
+}
+
+extern "C" fn context(context: *mut Handle) -> Code {
+    // SAFETY: as above.
+    unsafe { *context = 77 };
+    OK
+}
+
+extern "C" fn device(device: *mut i32) -> Code {
+    // SAFETY: as above.
+    unsafe { *device = 0 };
+    OK
+}
+
+extern "C" fn attribute(value: *mut i32, which: u32, _: i32) -> Code {
+    // SAFETY: as above.
+    unsafe { *value = if which == 75 { 9 } else { 0 } };
+    OK
+}
+
+/// The code of a kernel of the corpus, with where its parameters are.
+fn corpus(architecture: &str, kernel: &str) -> (Vec<u8>, u16, u16) {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../kernel-access/tests/shapes.txt");
+    let text = std::fs::read_to_string(path).expect("the corpus");
+    let begin = format!("{architecture} {kernel} ");
+    let line = text.lines().find_map(|line| line.strip_prefix(&begin)).expect("a kernel of it");
+    let [base, size, code, ..] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
+    let byte = |at| u8::from_str_radix(&code[at..at + 2], 16).expect("a byte");
+    let bytes = (0..code.len()).step_by(2).map(byte).collect();
+    (bytes, u16::from_str_radix(base, 16).expect("a number"), size.parse().expect("a number"))
+}
+
+/// A cubin with these kernels of the corpus, under names that may be others.
+fn cubin(kernels: &[(&str, &str)]) -> Vec<u8> {
+    let mut names = vec![0];
+    let mut sections = vec![(0_u32, 0_u32, Vec::new())];
+    let mut name = |text: String| {
+        let at = names.len() as u32;
+        names.extend(text.bytes().chain([0]));
+        at
+    };
+    for (kernel, of) in kernels {
+        let (code, base, size) = corpus("90", of);
+        sections.push((name(format!(".text.{kernel}")), 1, code));
+        let [base, size] = [base, size].map(u16::to_le_bytes);
+        // The attribute with the bank of the parameters.
+        let info = [&[4, 0x0a, 8, 0, 1, 0, 0, 0][..], &base, &size].concat();
+        sections.push((name(format!(".nv.info.{kernel}")), 0x7000_0000, info));
+    }
+    let last = name(".shstrtab".to_owned());
+    sections.push((last, 3, names));
+    let mut file = vec![0; 64];
+    let mut headers = Vec::new();
+    for (name, kind, bytes) in &sections {
+        file.resize(file.len().next_multiple_of(16), 0);
+        let mut header = [0; 64];
+        header[..4].copy_from_slice(&name.to_le_bytes());
+        header[4..8].copy_from_slice(&kind.to_le_bytes());
+        header[0x18..0x20].copy_from_slice(&(file.len() as u64).to_le_bytes());
+        header[0x20..0x28].copy_from_slice(&(bytes.len() as u64).to_le_bytes());
+        headers.extend(header);
+        file.extend(bytes);
+    }
+    file.resize(file.len().next_multiple_of(16), 0);
+    let at = file.len() as u64;
+    file.extend(headers);
+    file[..9].copy_from_slice(b"\x7fELF\x02\x01\x01\x33\x07");
+    file[18..20].copy_from_slice(&190_u16.to_le_bytes());
+    file[0x28..0x30].copy_from_slice(&at.to_le_bytes());
+    file[0x30] = 90;
+    file[0x3a..0x3c].copy_from_slice(&64_u16.to_le_bytes());
+    file[0x3c..0x3e].copy_from_slice(&(sections.len() as u16).to_le_bytes());
+    file[0x3e..0x40].copy_from_slice(&(sections.len() as u16 - 1).to_le_bytes());
+    file
+}
+
+fn whole() -> Vec<u8> {
+    let name = |(_, name, _): Known| name.to_str().expect("it is text");
+    cubin(&ALL.map(|of| (name(of), name(of))))
+}
+
+fn log() -> PathBuf {
+    std::env::temp_dir().join(format!("code-{}", std::process::id()))
+}
+
+/// A new watch, with two streams and memory.
+fn anew(settings: &str) -> [Handle; 2] {
+    let resolve = |name: &CStr| match name.to_bytes() {
+        b"cuKernelGetParamInfo" => parameter as *mut c_void,
+        b"cuKernelGetName" => name_of as *mut c_void,
+        b"cuCtxGetCurrent" => context as *mut c_void,
+        b"cuCtxGetDevice" => device as *mut c_void,
+        b"cuDeviceGetAttribute" => attribute as *mut c_void,
+        _ => core::ptr::null_mut(),
+    };
+    let _ = std::fs::remove_file(log());
+    let settings = format!("log={},stacks=off{settings}", log().display());
+    start(&resolve, &Settings::from_text(&settings).expect("it is valid"));
+    for mut stream in [100, 101] {
+        streams::create(&CALL, || OK, &mut stream, NON_BLOCKING);
+    }
+    begin(&CALL, |watch| {
+        watch.allocated(MEMORY, 4 * PART as usize, Memory::Device);
+        watch.allocated(INPUT, 4 * PART as usize, Memory::Device);
+    });
+    [100, 101]
+}
+
+/// A module of this image, with all kernels.
+fn load(image: &[u8]) {
+    let mut module = MODULE;
+    load_module(&CALL, || OK, &mut module, &|| Image::at(image.as_ptr().addr()));
+    take_all();
+}
+
+fn take_all() {
+    for (mut kernel, ..) in ALL {
+        take(&CALL, || OK, &mut kernel, MODULE);
+    }
+}
+
+/// The same, with the image gone.
+fn with_image(settings: &str, mut image: Vec<u8>) -> [Handle; 2] {
+    let streams = anew(settings);
+    load(&image);
+    image.fill(0xff);
+    streams
+}
+
+/// A launch of one block of 256 threads with these parameters.
+fn launch((kernel, _, parameters): Known, stream: Handle, values: &[u64]) {
+    assert_eq!(parameters.len(), values.len());
+    let all: Vec<Handle> = values.iter().map(|of| (&raw const *of).expose_provenance()).collect();
+    let sizes = [1, 1, 1, 256, 1, 1];
+    kernels::launch(&CALL, || OK, (kernel, sizes), stream, all.as_ptr(), core::ptr::null());
+}
+
+/// The kernel works on this part.
+fn part(stream: Handle, part: u64) {
+    launch(OFFSET, stream, &[INPUT, MEMORY, part * PART / 4, 1, PART / 4]);
+}
+
+fn touch(stream: Handle, name: &'static str, access: Access) {
+    let call = Call { name, per_thread: false };
+    begin(&call, |watch| watch.feed.work(StreamId(stream as u64), &[access]));
+}
+
+fn upload(stream: Handle, part: u64) {
+    touch(stream, "cuMemcpyHtoDAsync_v2", Access::write(MEMORY + part * PART, PART));
+}
+
+fn download(stream: Handle, part: u64) {
+    touch(stream, "cuMemcpyDtoHAsync_v2", Access::read(MEMORY + part * PART, PART));
+}
+
+/// Each stream waits for the other.
+fn order([a, b]: [Handle; 2]) {
+    for [from, to] in [[a, b], [b, a]] {
+        let mut event = 500;
+        events::create(&CALL, || OK, &mut event);
+        events::record(&CALL, || OK, event, from);
+        streams::wait_event(&CALL, || OK, to, event, 0);
+        events::destroy(&CALL, || OK, event);
+    }
+}
+
+/// What was found: which bytes from the memory's begin on, in which ways, and how sure that is.
+fn found() -> Vec<String> {
+    let all = take_findings();
+    let text = std::fs::read_to_string(log()).unwrap_or_default();
+    let _ = std::fs::write(log(), "");
+    let words = text.lines().filter_map(|line| {
+        let words = ["certain", "likely", "possible"];
+        words.into_iter().find(|word| line.starts_with(&format!("  {word}: ")))
+    });
+    let words: Vec<&str> = words.collect();
+    let reports: Vec<_> = all.iter().filter_map(Finding::report).collect();
+    assert!(words.is_empty() || words.len() == reports.len(), "{text}");
+    let show = |(at, of): (usize, &&cuda_order_check::Report)| {
+        let bytes =
+            of.shared.iter().map(|of| format!("{}..{}", of.start - MEMORY, of.end - MEMORY));
+        let kinds = [&of.first, &of.second].map(|side| match side.kind {
+            AccessKind::Read => "reads",
+            AccessKind::Write => "writes",
+            _ => "other",
+        });
+        let word = words.get(at).copied().unwrap_or("no kernel");
+        format!("{word}: {} {} {}", bytes.collect::<Vec<_>>().join(" "), kinds[0], kinds[1])
+    };
+    reports.iter().enumerate().map(show).collect()
+}
+
+fn possible() -> Vec<String> {
+    take_findings();
+    enter(|watch| watch.feed.observer().lines_of_possible()).expect("it watches")
+}
+
+const NONE: [&str; 0] = [];
+
+/// One test, as there is one watch in a process.
+#[test]
+fn findings_about_kernels_with_code() {
+    let _turn = crate::hooks::tests::TURN.lock();
+    parts_of_one_allocation();
+    words_and_reads();
+    two_kernels();
+    what_is_not_known();
+    code_that_comes_and_goes();
+    images_that_are_files();
+    let _ = std::fs::remove_file(log());
+}
+
+/// The textbook's overlap of copies and kernels: each part is copied, and worked on, in a stream. The
+/// kernel gets the address of all.
+fn parts_of_one_allocation() {
+    let [a, b] = with_image("", whole());
+    for round in 0..3 {
+        upload(a, 0);
+        part(b, 1 + round);
+        part(a, 0);
+        upload(b, 1 + round);
+        order([a, b]);
+    }
+    assert_eq!((found(), possible()), (vec![], vec![]));
+    // After that, with the same names in the same streams: the wrong part.
+    upload(a, 0);
+    part(b, 1);
+    part(b, 0);
+    assert_eq!(found(), ["certain: 0..4 1020..1024 writes writes"]);
+    order([a, b]);
+    upload(a, 0);
+    part(b, 0);
+    assert_eq!(found(), NONE, "each pair of places once");
+
+    // The kernel may come first, and others after it that are no error.
+    let [a, b] = with_image("", whole());
+    [1, 0, 2, 3].into_iter().for_each(|at| part(b, at));
+    upload(a, 0);
+    assert_eq!(found(), ["certain: 0..4 1020..1024 writes writes"]);
+
+    // It begins one element later than it should, so only the end of the copy is wrong, or with the
+    // last of the part before it.
+    for (first, expected) in
+        [(1, "certain: 4..8 writes writes"), (255, "certain: 1020..1024 writes writes")]
+    {
+        let [a, b] = with_image("", whole());
+        upload(a, 0);
+        launch(OFFSET, b, &[INPUT, MEMORY, first, 1, 256]);
+        assert_eq!(found(), [expected]);
+    }
+
+    // Nothing is known of the threads at the corners, as they have nothing to do, but the others
+    // may be there.
+    let [a, b] = with_image("", whole());
+    upload(a, 0);
+    launch(OFFSET, b, &[INPUT, MEMORY, 0, 1, 0]);
+    assert_eq!(found(), NONE);
+}
+
+/// Words that the kernel never uses, and two reads.
+fn words_and_reads() {
+    let [a, b] = with_image("", whole());
+    upload(a, 0);
+    launch(UNUSED, b, &[MEMORY, INPUT, 256]);
+    assert_eq!((found(), possible()), (vec![], vec![]));
+    launch(UNUSED, b, &[INPUT, MEMORY, 256]);
+    assert_eq!(found(), ["certain: 0..4 1020..1024 writes writes"]);
+
+    // The class `reads`: a copy that only reads.
+    let [a, b] = with_image(",class=+reads", whole());
+    download(a, 0);
+    launch(OFFSET, b, &[MEMORY, INPUT, 0, 1, 256]);
+    assert_eq!((found(), possible()), (vec![], vec![]));
+    part(b, 0);
+    assert_eq!(found(), ["certain: 0..4 1020..1024 reads writes"]);
+
+    // A free.
+    let [a, b] = with_image("", whole());
+    launch(OFFSET, b, &[MEMORY, INPUT, 0, 1, 256]);
+    launch(UNUSED, b, &[INPUT, MEMORY, 256]);
+    touch(a, "cuMemFreeAsync", Access::free(INPUT, 4 * PART));
+    let all = found();
+    assert!(all.len() == 1 && all[0].starts_with("certain"), "{all:?}");
+}
+
+fn two_kernels() {
+    let reading = [MEMORY, INPUT, 512, 1, 256];
+    for (second, expected) in [
+        ([MEMORY, INPUT, 768, 1, 256], None),
+        ([INPUT, MEMORY, 0, 1, 256], Some("certain: 0..4 1020..1024 reads writes")),
+        ([INPUT, MEMORY, 256, 1, 256], None),
+    ] {
+        let [a, b] = with_image(",class=+kernels", whole());
+        launch(OFFSET, a, &reading);
+        launch(OFFSET, b, &second);
+        assert_eq!(found(), Vec::from_iter(expected), "{second:x?}");
+        assert_eq!(possible(), NONE);
+    }
+    // Atomic operations need no order among each other.
+    let atomics = [MEMORY, MEMORY + 64, MEMORY + 128, MEMORY + 192, INPUT, 256];
+    let [a, b] = with_image(",class=+kernels", whole());
+    [a, b].into_iter().for_each(|stream| launch(REDUCTIONS, stream, &atomics));
+    assert_eq!((found(), possible()), (vec![], vec![]));
+    launch(OFFSET, b, &reading);
+    assert_eq!(found().len(), 1);
+}
+
+/// Findings that are possible only.
+fn what_is_not_known() {
+    // An index from memory: the address that is read is not bounded, and that which is written is.
+    let [a, b] = with_image("", whole());
+    upload(a, 0);
+    launch(GATHER, b, &[INPUT, MEMORY, INPUT + 1024, 256]);
+    assert_eq!(found(), NONE);
+    let lines = possible();
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    let [count, reason] = &lines[..] else { panic!("{lines:?}") };
+    assert_eq!(count, "1 possible finding was not reported: --possible");
+    assert!(reason.starts_with("possible, 1 times: gather: an address comes from"), "{reason}");
+    launch(GATHER, b, &[INPUT, INPUT, MEMORY, 256]);
+    assert_eq!(found(), ["certain: 0..4 1020..1024 writes writes"]);
+    let [a, b] = with_image(",possible=on", whole());
+    upload(a, 0);
+    launch(GATHER, b, &[INPUT, MEMORY, INPUT + 1024, 256]);
+    assert_eq!(found(), ["possible: 0..1 writes reads"]);
+
+    // Of an image without the kernel, of one for another architecture, of PTX, and of no image.
+    let mut other = whole();
+    other[0x30] = 80;
+    let text = b".version 8.0\n.target sm_90\n\0".to_vec();
+    for (image, reason) in [
+        (cubin(&[("other", "gather")]), "its image has no kernel of this name"),
+        (other, "its image has no code for sm_90"),
+        (text, "the driver has compiled it from PTX"),
+        (Vec::from([0x99; 256]), "its image cannot be read"),
+    ] {
+        let [a, b] = with_image("", image);
+        upload(a, 0);
+        part(b, 0);
+        assert_eq!(found(), NONE, "{reason}");
+        let lines = possible();
+        assert!(lines.len() == 2 && lines[1].contains(reason), "{reason}: {lines:?}");
+    }
+    let [a, b] = anew("");
+    upload(a, 0);
+    part(b, 0);
+    let lines = possible();
+    assert!(lines.len() == 2 && lines[1].ends_with("its image was not seen"), "{lines:?}");
+
+    // Each byte of an image.
+    let image = cubin(&[("offset_and_stride", "offset_and_stride")]);
+    let mut certain = 0;
+    for at in (0..image.len()).step_by(7) {
+        let mut damaged = image.clone();
+        damaged[at] ^= 0xff;
+        let [a, b] = with_image("", damaged);
+        upload(a, 0);
+        part(b, 0);
+        certain += found().len();
+    }
+    // Most are in the code, where the one or other does not matter.
+    assert!(certain > 10, "{certain}");
+}
+
+/// Handles may come again, for other code.
+fn code_that_comes_and_goes() {
+    let [a, b] = with_image("", whole());
+    upload(a, 0);
+    part(b, 1);
+    assert_eq!(found(), NONE);
+    // Another one of the same name, which uses its second parameter for all it writes.
+    order([a, b]);
+    memory::unload(&CALL, || OK, MODULE);
+    load(&cubin(&[("offset_and_stride", "unused_word")]));
+    upload(a, 0);
+    part(b, 1);
+    assert_eq!(found(), ["certain: 0..4 1020..1024 writes writes"]);
+    // It is gone, and its image with it.
+    let [a, b] = with_image("", whole());
+    part(b, 0);
+    memory::unload(&CALL, || OK, MODULE);
+    upload(a, 0);
+    part(b, 0);
+    assert_eq!(found(), NONE);
+    let lines = possible();
+    assert!(lines.len() == 2 && lines[1].ends_with("its image was not seen"), "{lines:?}");
+
+    // Kernels of a library, and the functions that stand for them.
+    let [a, b] = anew("");
+    let (image, mut library, mut kernel) = (whole(), 60, 999);
+    load_library(&CALL, || OK, &mut library, &|| Image::at(image.as_ptr().addr()));
+    take(&CALL, || OK, &mut kernel, library);
+    let mut function = OFFSET.0;
+    load_kernel(&CALL, || OK, &mut function, kernel);
+    upload(a, 0);
+    part(b, 0);
+    assert_eq!(found(), ["certain: 0..4 1020..1024 writes writes"]);
+    // The module of a library ends, and the library stays.
+    let mut module = 61;
+    memory::module_of(&CALL, || OK, &mut module, library);
+    let mut unused = UNUSED.0;
+    take(&CALL, || OK, &mut unused, module);
+    order([a, b]);
+    upload(a, 0);
+    launch(UNUSED, b, &[INPUT, MEMORY, 256]);
+    assert_eq!(found().len(), 1);
+}
+
+/// An image in a file: loaded by its path, or mapped.
+fn images_that_are_files() {
+    let path = std::env::temp_dir().join(format!("code-{}.cubin", std::process::id()));
+    std::fs::write(&path, whole()).expect("a new file");
+    let [a, b] = anew("");
+    let name = std::ffi::CString::new(path.to_str().expect("it is text")).expect("it has no zero");
+    let mut module = MODULE;
+    load_module(&CALL, || OK, &mut module, &|| file(name.as_ptr()));
+    std::fs::remove_file(&path).expect("the file");
+    take_all();
+    upload(a, 0);
+    part(b, 0);
+    assert_eq!(found(), ["certain: 0..4 1020..1024 writes writes"]);
+
+    // A large image that is mapped is not copied. If it is unmapped, it is gone.
+    for unmapped in [false, true] {
+        let mut large = whole();
+        // The end of the headers is the image's.
+        let at = large.len() as u64 + (1 << 17);
+        let headers = usize::from_le_bytes(large[0x28..0x30].try_into().expect("eight bytes"));
+        let moved = large.split_off(headers);
+        large.resize(at as usize, 0);
+        large.extend(moved);
+        large[0x28..0x30].copy_from_slice(&at.to_le_bytes());
+        std::fs::write(&path, &large).expect("a new file");
+        let file = std::fs::File::open(&path).expect("the file");
+        // SAFETY: a new place, of as many bytes as the file has.
+        let place = unsafe {
+            use std::os::fd::AsRawFd as _;
+            let (read, private) = (libc::PROT_READ, libc::MAP_PRIVATE);
+            libc::mmap(core::ptr::null_mut(), large.len(), read, private, file.as_raw_fd(), 0)
+        };
+        assert_ne!(place, libc::MAP_FAILED);
+        let [a, b] = anew("");
+        let before = crate::code::image::copied();
+        let mut module = MODULE;
+        load_module(&CALL, || OK, &mut module, &|| Image::at(place.addr()));
+        assert_eq!(crate::code::image::copied(), before);
+        take_all();
+        if unmapped {
+            // SAFETY: nothing of this test has an address within.
+            assert_eq!(unsafe { libc::munmap(place, large.len()) }, 0);
+        }
+        upload(a, 0);
+        part(b, 0);
+        match unmapped {
+            false => assert_eq!(found(), ["certain: 0..4 1020..1024 writes writes"]),
+            true => {
+                assert_eq!(found(), NONE);
+                assert!(possible()[1].ends_with("the file of its image is no longer mapped"));
+            }
+        }
+    }
+    std::fs::remove_file(&path).expect("the file");
+
+    // An image that claims to be longer than the memory that is there.
+    let page = 4096;
+    // SAFETY: two new pages, of which the second goes again, and the image's begin in the first.
+    let place = unsafe {
+        let (both, flags) =
+            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANON);
+        let place = libc::mmap(core::ptr::null_mut(), 2 * page, both, flags, -1, 0);
+        assert_ne!(place, libc::MAP_FAILED);
+        assert_eq!(libc::munmap(place.byte_add(page), page), 0);
+        let image = whole();
+        core::ptr::copy_nonoverlapping(image.as_ptr(), place.byte_add(page - 1000).cast(), 1000);
+        place.byte_add(page - 1000)
+    };
+    let [a, b] = anew("");
+    let mut module = MODULE;
+    load_module(&CALL, || OK, &mut module, &|| Image::at(place.addr()));
+    take_all();
+    upload(a, 0);
+    part(b, 0);
+    assert!(possible()[1].ends_with("its image cannot be read"), "{:?}", possible());
+}
