@@ -3,13 +3,12 @@
 /// The reason why an IPC descriptor was refused.
 ///
 /// ```
-/// use cuda_events::{Error, IpcEventDescriptor};
+/// use cuda_events::IpcEventDescriptor;
 /// use cuda_events::ipc::DescriptorError;
 ///
 /// let mut bytes = IpcEventDescriptor::from_raw([7; 64], false).to_bytes();
 /// bytes[40] ^= 1;
-/// let wrong = Error::Descriptor(DescriptorError::Checksum);
-/// assert_eq!(IpcEventDescriptor::from_bytes(&bytes), Err(wrong));
+/// assert_eq!(IpcEventDescriptor::from_bytes(&bytes), Err(DescriptorError::Checksum));
 /// ```
 ///
 /// `Debug` prints the same text as `Display`.

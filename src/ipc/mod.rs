@@ -193,21 +193,21 @@ impl IpcEventDescriptor {
     ///
     /// # Errors
     ///
-    /// [`Error::Descriptor`] with [`Magic`](DescriptorError::Magic),
-    /// [`Version`](DescriptorError::Version), [`Length`](DescriptorError::Length),
-    /// [`Checksum`](DescriptorError::Checksum) or [`Flags`](DescriptorError::Flags).
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+    /// [`Magic`](DescriptorError::Magic), [`Version`](DescriptorError::Version),
+    /// [`Length`](DescriptorError::Length), [`Checksum`](DescriptorError::Checksum) or
+    /// [`Flags`](DescriptorError::Flags). `?` turns each into an [`Error::Descriptor`].
+    pub fn from_bytes(bytes: &[u8]) -> core::result::Result<Self, DescriptorError> {
         let mut fields = ENVELOPE.unseal(bytes, Self::LEN)?;
         let flags = u16::from_le_bytes(fields.take()?);
         let unknown = flags & !(FLAG_BLOCKING_SYNC | FLAG_ORIGIN);
         if unknown != 0 {
             // In a later release these flags may change the meaning of the rest.
-            return Err(DescriptorError::Flags { unknown }.into());
+            return Err(DescriptorError::Flags { unknown });
         }
         let origin: [u8; Origin::LEN] = fields.take()?;
         if flags & FLAG_ORIGIN == 0 && origin != [0; Origin::LEN] {
             // It was made with an exporter, and the flag was lost on the way.
-            return Err(DescriptorError::Checksum.into());
+            return Err(DescriptorError::Checksum);
         }
         Ok(Self {
             handle: fields.take()?,
@@ -217,15 +217,14 @@ impl IpcEventDescriptor {
     }
 }
 
-impl From<Damage> for Error {
+impl From<Damage> for DescriptorError {
     fn from(damage: Damage) -> Self {
         match damage {
-            Damage::Length { found, expected } => DescriptorError::Length { found, expected },
-            Damage::Magic => DescriptorError::Magic,
-            Damage::Version { found, expected } => DescriptorError::Version { found, expected },
-            Damage::Checksum => DescriptorError::Checksum,
+            Damage::Length { found, expected } => Self::Length { found, expected },
+            Damage::Magic => Self::Magic,
+            Damage::Version { found, expected } => Self::Version { found, expected },
+            Damage::Checksum => Self::Checksum,
         }
-        .into()
     }
 }
 
@@ -258,13 +257,12 @@ impl fmt::Display for IpcEventDescriptor {
 ///
 /// # Errors
 ///
-/// [`Error::Descriptor`] with [`Magic`](DescriptorError::Magic) or [`Text`](DescriptorError::Text)
-/// if it is not the text of a descriptor; otherwise as
-/// [`from_bytes`](IpcEventDescriptor::from_bytes).
+/// [`Magic`](DescriptorError::Magic) or [`Text`](DescriptorError::Text) if it is not the text of a
+/// descriptor; otherwise as [`from_bytes`](IpcEventDescriptor::from_bytes).
 impl FromStr for IpcEventDescriptor {
-    type Err = Error;
+    type Err = DescriptorError;
 
-    fn from_str(text: &str) -> Result<Self> {
+    fn from_str(text: &str) -> core::result::Result<Self, DescriptorError> {
         let digits = text.trim().strip_prefix(TEXT_PREFIX).ok_or(DescriptorError::Magic)?;
         let pairs = digits.as_bytes().chunks(2);
         let bytes: Option<Vec<u8>> = pairs
@@ -277,7 +275,7 @@ impl FromStr for IpcEventDescriptor {
             .collect();
         match bytes {
             Some(bytes) => Self::from_bytes(&bytes),
-            None => Err(DescriptorError::Text.into()),
+            None => Err(DescriptorError::Text),
         }
     }
 }
@@ -488,7 +486,7 @@ mod tests {
         for at in [0, 20, 51] {
             let mut origin = [0; 52];
             origin[at] = 1;
-            assert_eq!(read(0, origin), Err(DescriptorError::Checksum.into()));
+            assert_eq!(read(0, origin), Err(DescriptorError::Checksum));
         }
     }
 }

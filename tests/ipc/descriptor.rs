@@ -1,7 +1,7 @@
 //! The wire format of IPC event descriptors. No driver is involved.
 
 use cuda_events::ipc::DescriptorError;
-use cuda_events::{Error, IpcEventDescriptor, Uuid};
+use cuda_events::{IpcEventDescriptor, Uuid};
 
 const LEN: usize = IpcEventDescriptor::LEN;
 
@@ -72,10 +72,7 @@ fn good() -> Vec<u8> {
 
 #[track_caller]
 fn refusal(bytes: &[u8]) -> DescriptorError {
-    match IpcEventDescriptor::from_bytes(bytes) {
-        Err(Error::Descriptor(error)) => error,
-        other => panic!("{other:?} for {bytes:02x?}"),
-    }
+    IpcEventDescriptor::from_bytes(bytes).expect_err("it is damaged")
 }
 
 #[test]

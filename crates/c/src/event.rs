@@ -106,7 +106,8 @@ pub unsafe extern "C" fn cutl_event_import(
         let out = place(out, "out")?;
         // SAFETY: the duties are those of the caller.
         unsafe {
-            let descriptor = IpcEventDescriptor::from_bytes(&bytes::read(bytes, length)?)?;
+            let descriptor = IpcEventDescriptor::from_bytes(&bytes::read(bytes, length)?);
+            let descriptor = descriptor.map_err(cuda_events::Error::from)?;
             let event = Event::from_ipc_descriptor(&adopt::context(context)?, &descriptor)?;
             handle::put(out, Imported(event, ExporterProcess::of(&descriptor)))
         }

@@ -166,6 +166,13 @@ impl From<cuda_events::Error> for Error {
     }
 }
 
+/// For `?` on an event's descriptor that was parsed.
+impl From<cuda_events::ipc::DescriptorError> for Error {
+    fn from(error: cuda_events::ipc::DescriptorError) -> Self {
+        Self::Cuda(error.into())
+    }
+}
+
 impl From<SharedTimelineError> for Error {
     fn from(error: SharedTimelineError) -> Self {
         Self::SharedTimeline(error)

@@ -33,7 +33,8 @@ fn work(options: &Options, file: &Path) -> Result<(), Failure> {
     let opened = Opened::new(options.driver.as_ref())?;
     let descriptor =
         from_hex(&receive(&parent)?).ok_or_else(|| runtime("the descriptor did not arrive"))?;
-    let descriptor = IpcEventDescriptor::from_bytes(&descriptor)?;
+    let descriptor =
+        IpcEventDescriptor::from_bytes(&descriptor).map_err(cuda_events::Error::from)?;
 
     // By its UUID: the same device may have another number here.
     let same = |device: &Device| device.uuid().ok() == descriptor.device_uuid();
