@@ -20,7 +20,8 @@ SPECIAL = {"SR_LANEID": 0, "SR_TID.X": 0x21, "SR_TID.Y": 0x22, "SR_TID.Z": 0x23,
 ACCESSES = {"LDG": "LOAD.GLOBAL", "LD": "LOAD.GENERIC", "LDS": "LOAD.SHARED", "LDL": "LOAD.LOCAL",
             "STG": "STORE.GLOBAL", "ST": "STORE.GENERIC", "STS": "STORE.SHARED", "STL": "STORE.LOCAL",
             "RED": "REDUCE.GLOBAL", "REDG": "REDUCE.GLOBAL", "ATOMG": "ATOMIC.GLOBAL",
-            "ATOM": "ATOMIC.GENERIC", "ATOMS": "ATOMIC.SHARED", "LDGSTS": "COPY.GLOBAL", "UBLKCP": "UNKNOWN.GLOBAL"}
+            "ATOM": "ATOMIC.GENERIC", "ATOMS": "ATOMIC.SHARED", "LDGSTS": "COPY.GLOBAL",
+            "LDSM": "LOAD.SHARED", "STSM": "STORE.SHARED", "UBLKCP": "UNKNOWN.GLOBAL"}
 
 
 COMPARISONS = {"F", "LT", "EQ", "LE", "GT", "NE", "GE", "T"}
@@ -41,11 +42,12 @@ def disassembled(nvdisasm, cubin):
     kernels, labels, current = {}, {}, None
     waiting = []
     for line in run.stdout.splitlines():
-        if line.startswith(".text."):
-            current = line[6:].rstrip(":")
-            kernels[current], labels[current] = {}, {}
-        elif line.startswith("//-----"):
-            current = None
+        if line.startswith("//-----"):
+            # Cubins of an older kind have no label where the code begins.
+            section = re.search(r"\.text\.(\S+)", line)
+            current = section[1] if section else None
+            if current:
+                kernels[current], labels[current] = {}, {}
         elif label := LABEL.match(line):
             waiting.append(label[1])
         elif current is not None and (match := LINE.match(line)):
@@ -180,6 +182,8 @@ def ours(text, labels):
         kind = ACCESSES[base]
         load = kind.startswith(("LOAD", "ATOMIC"))
         size = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
+        if base in ("LDSM", "STSM"):
+            size = {"2": 8, "4": 16}
         size = next((size[mod] for mod in mods if mod in size), 4)
         out = [part for part in parts if not PREDICATE.match(part)]
         place = [part for part in out if "[" in part][-1]
@@ -213,6 +217,8 @@ def ours(text, labels):
         label = re.search(r"`\(([^)]*)\)", rest)
         target = labels.get(label[1]) if label else None
         return line("CALL", [f"{target:#x}"]) if target is not None else (line("CALL", []), "*")
+    if base == "R2P":
+        return line("R2P", [f"P{bit}" for bit in range(7) if int(parts[2], 16) >> bit & 1])
     if base in ("RET", "BRX", "BRXU", "JMX", "JMXU"):
         return line("RET" if base == "RET" else "BRX", [])
     return (guard + base, [operand(part) for part in parts])

@@ -31,8 +31,13 @@ const MOST_STEPS: usize = 400_000;
 const MOST_WORK: u64 = 2_000_000;
 
 /// Instructions that read no more than one register at each place.
-const SINGLES: [&str; 22] = [
+const SINGLES: [&str; 27] = [
     "FSEL",
+    "FSET",
+    "IDP",
+    "MATCH",
+    "SGXT",
+    "VIMNMX3",
     "FMNMX",
     "FMUL",
     "FADD",
@@ -1238,8 +1243,18 @@ impl<'a> Evaluator<'a> {
                 Operand::Unknown => words.extend(self.all()),
             }
         }
-        let count = one.destination.map_or(0, |(_, count)| count);
-        ((0..count).map(|_| self.single(&words)).collect(), Vec::new())
+        let Some((mut register, count)) = one.destination else { return (Vec::new(), Vec::new()) };
+        let mut forms = vec![self.single(&words)];
+        for _ in 1..count {
+            register = after(register);
+            // It may write fewer registers: what was in this one may still be there.
+            if matches!(one.operation, Operation::Other(_)) {
+                let old = self.register(state, register);
+                self.symbols.words(&old, &mut words);
+            }
+            forms.push(self.single(&words));
+        }
+        (forms, Vec::new())
     }
 
     fn halves(&mut self, state: &State, form: Form) -> Option<Vec<Form>> {

@@ -13,7 +13,7 @@ fn run(arguments: &[&str]) -> Output {
 #[test]
 fn the_command_prints_kernels_and_their_parameters() {
     let image =
-        cubin(0x0600_5a04, 8, &[("k", &[7; 32], &[(0, 8), (8, 4)]), ("other", &[7; 16], &[])]);
+        cubin(0x0600_5a04, 8, &[("k", &[0; 32], &[(0, 8), (8, 4)]), ("other", &[0; 16], &[])]);
     let text = "sm_90 k: 32 bytes of code\n  parameter 0: 8 bytes at 0\n  parameter 1: 4 bytes at 8\n  which parameters it reads is not known: the instruction at 0x0 is not known\n";
     let all = fatbin(&[(2, 90, ZSTD, 64, &image), (1, 90, PLAIN, 64, b".version 8.0\n")]);
     let mut library = b"\x7fELF, of a host".to_vec();

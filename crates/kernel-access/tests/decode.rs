@@ -54,16 +54,19 @@ fn every_operand_of_the_accesses_counts() {
         let Some(place) = access.address else { continue };
         accesses += 1;
         assert!(place.wide, "{expected}");
-        // The base, the guard, and the offset, which bulk and asynchronous copies have elsewhere.
+        // The base, the guard, and the offset, which asynchronous copies have elsewhere.
         let bases = [24, 25, 31].map(|bit| bits ^ 1 << bit);
         let guards = [12, 13, 15].map(|bit| bits ^ 1 << bit);
         for other in bases.into_iter().chain(guards) {
             assert_ne!(text(architecture, address, other), expected);
         }
-        if access.kind != AccessKind::CopyToShared {
-            for bit in 40..63 {
-                assert_ne!(text(architecture, address, bits ^ 1 << bit), expected, "bit {bit}");
-            }
+        let offset = if access.kind == AccessKind::CopyToShared { 32..44 } else { 40..63 };
+        for bit in offset {
+            assert_ne!(text(architecture, address, bits ^ 1 << bit), expected, "bit {bit}");
+        }
+        // Whether the uniform registers are a descriptor or are added.
+        if matches!(access.kind, AccessKind::Read | AccessKind::Write) && bits >> 90 & 3 == 3 {
+            assert_ne!(text(architecture, address, bits ^ 1 << 76), expected);
         }
     }
     assert!(accesses > 50, "{accesses} accesses");

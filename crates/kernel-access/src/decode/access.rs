@@ -1,6 +1,6 @@
 //! Instructions that access memory.
 
-use super::bits::Bits;
+use super::bits::{Bits, Form};
 use super::{Instruction, Operand, Operation, Register};
 
 /// Which memory.
@@ -76,6 +76,9 @@ fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
     use Space::{Generic, Global, Local, Shared};
     let number = bits.number();
     let (kind, space) = match number {
+        // Matrices, of one register to four.
+        0x03b => (Read, Shared),
+        0x044 => (Write, Shared),
         0x180 => (Read, Generic),
         0x181 => (Read, Global),
         0x183 => (Read, Local),
@@ -86,13 +89,20 @@ fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
         0x188 => (Write, Shared),
         0x18e | 0x1a6 => (Reduce, Global),
         0x1a8 | 0x1a9 => (Atomic, Global),
-        0x18c => (Atomic, Shared),
+        0x18a | 0x18b => (Atomic, Generic),
+        0x18c | 0x18d => (Atomic, Shared),
         0x1ae => (CopyToShared, Global),
         // Bulk copies.
         0x1ba => (Unknown, Global),
         _ => return None,
     };
     let bytes = match kind {
+        Read | Write if matches!(number, 0x03b | 0x044) => match bits.field(72, 74) {
+            0 => 4,
+            1 => 8,
+            2 => 16,
+            _ => return None,
+        },
         Read | Write => super::compute::width(bits)?.0,
         Atomic | Reduce => match bits.field(73, 76) {
             0 | 1 => 4,
@@ -116,7 +126,7 @@ fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
         }
         Atomic => {
             to.destination = Some((bits.general(16), bytes.div_ceil(4)));
-            if space == Global {
+            if space != Shared {
                 to.predicates_written = vec![bits.predicate(81)];
             }
         }
@@ -127,10 +137,15 @@ fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
     Some(())
 }
 
+/// Whether the uniform registers of loads, stores and copies are a descriptor. Otherwise they are
+/// added to the address.
+const DESCRIPTOR: u32 = 76;
+
 /// The address of an access to global memory, where the instruction has one of the forms that are
 /// known. The uniform registers are those of a descriptor, which is not a part of the address, or
 /// are added to it, depending on bits that moved with the architecture.
 fn global(bits: Bits) -> Option<Address> {
+    let added = |register| (register != Register::Zero).then_some(register);
     let with_uniform = bits.bit(91);
     let base_is_wide = bits.bit(90);
     let plain = Address {
@@ -141,8 +156,19 @@ fn global(bits: Bits) -> Option<Address> {
         offset: bits.signed(40, 64) as i32,
     };
     match bits.number() {
-        0x180 | 0x181 | 0x185 | 0x186 => {
-            (with_uniform && base_is_wide && plain.wide).then_some(plain)
+        number @ (0x180 | 0x181 | 0x185 | 0x186) => {
+            let store = number >= 0x185;
+            // A load with a condition of its own.
+            (store || bits.field(64, 68) == 0).then_some(())?;
+            let added = added(bits.uniform(if store { 64 } else { 32 }));
+            match (with_uniform, base_is_wide) {
+                (false, _) => (bits.form() == Form::Registers).then_some(plain),
+                (true, true) if bits.bit(DESCRIPTOR) => Some(plain),
+                (true, true) => Some(Address { uniform: added, ..plain }),
+                // A base of 32 bits.
+                (true, false) => (plain.base == Register::Zero && !bits.bit(DESCRIPTOR))
+                    .then_some(Address { uniform: added, ..plain }),
+            }
         }
         0x18e | 0x1a6 => match (with_uniform, base_is_wide) {
             (false, _) => Some(plain),
@@ -152,13 +178,22 @@ fn global(bits: Bits) -> Option<Address> {
         },
         0x1a8 if bits.late => (with_uniform && bits.bit(63))
             .then_some(Address { offset: bits.signed(40, 63) as i32, ..plain }),
-        0x1a8 => (with_uniform && bits.field(70, 72) == 3).then_some(plain),
-        0x1a9 => (!with_uniform).then_some(plain),
-        // The place of an offset is not known.
+        0x1a8 | 0x18a => (!bits.late && with_uniform && bits.field(70, 72) == 3).then_some(plain),
+        0x1a9 | 0x18b => (!with_uniform).then_some(plain),
+        // The bits above the offset are that of the shared memory's address. Which bytes are copied
+        // may depend on a predicate; it is as if all were.
         0x1ae => {
-            let descriptor = bits.late || bits.bit(70);
-            (bits.field(88, 92) == 0xb && descriptor && plain.offset == 0)
-                .then_some(Address { wide: true, ..plain })
+            let offset = bits.signed(32, 44) as i32;
+            let plain = Address { offset, wide: true, ..plain };
+            let known = with_uniform && (bits.late || bits.bit(70));
+            let address = match bits.form() {
+                // The uniform register is a part of the shared memory's address.
+                Form::SecondUniform => plain,
+                Form::ThirdUniform if bits.bit(DESCRIPTOR) => plain,
+                Form::ThirdUniform => Address { uniform: added(bits.uniform(64)), ..plain },
+                _ => return None,
+            };
+            known.then_some(address)
         }
         _ => None,
     }

@@ -44,6 +44,9 @@ fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
         (0xb9, 5) if !bits.bit(91) => {
             load_constant(bits, to, bits.constant(Register::Zero), bits.uniform(16))?
         }
+        (0xbb, 5) if bits.bit(91) && !bits.late => {
+            load_constant(bits, to, bits.constant(bits.uniform(24)), bits.uniform(16))?
+        }
         (0x1ac, 3) => {
             load_constant(bits, to, bits.constant_lower(bits.uniform(24)), bits.uniform(16))?
         }

@@ -1,6 +1,6 @@
 //! Instructions that decide where a thread goes on, and those that compute no address.
 
-use super::bits::Bits;
+use super::bits::{Bits, Form};
 use super::{Instruction, Operand, Operation, Predicate};
 
 /// Fills in an instruction that says where a thread goes on, if it is one.
@@ -65,10 +65,24 @@ enum Writes {
 }
 
 /// Numbers, names, and what is written. Where the kind of the numbers decides, the most.
-const OTHERS: [(u16, &str, Writes); 54] = {
+const OTHERS: [(u16, &str, Writes); 68] = {
     use Writes::{General, No, Uniform};
     [
         (0x003, "P2R", General(1)),
+        (0x004, "R2P", No),
+        (0x00a, "FSET", General(1)),
+        (0x00f, "VIMNMX3", General(1)),
+        (0x01a, "SGXT", General(1)),
+        (0x026, "IDP", General(1)),
+        (0x02f, "ELECT", Uniform(1)),
+        (0x03a, "MOVM", General(1)),
+        (0x107, "FRND", General(1)),
+        (0x110, "F2F", General(2)),
+        (0x113, "FRND", General(2)),
+        (0x11c, "B2R", General(1)),
+        (0x1a1, "MATCH", General(1)),
+        (0x1ab, "ERRBAR", No),
+        (0x1c6, "FENCE", No),
         (0x006, "VOTE", General(1)),
         (0x008, "FSEL", General(1)),
         (0x009, "FMNMX", General(1)),
@@ -134,9 +148,14 @@ pub(super) fn other(bits: Bits, to: &mut Instruction) -> bool {
     else {
         return false;
     };
+    let name =
+        if number == 0x1ab && bits.form() == Form::ThirdImmediate { "CGAERRBAR" } else { name };
     to.operation = Operation::Other(name);
     to.destination = match writes {
         Writes::No => None,
+        Writes::General(_) if name == "F2F" && bits.field(75, 77) != 3 => {
+            Some((bits.general(16), 1))
+        }
         // Pairs begin with an even register, so this one is no pair.
         Writes::General(2) if bits.field(16, 17) == 1 => Some((bits.general(16), 1)),
         Writes::General(count) => Some((bits.general(16), count)),
@@ -147,7 +166,22 @@ pub(super) fn other(bits: Bits, to: &mut Instruction) -> bool {
         "FSETP" | "DSETP" | "HSETP2" => {
             to.predicates_written = vec![bits.predicate(81), bits.predicate(84)]
         }
-        "VOTE" | "SHFL" | "FCHK" => to.predicates_written = vec![bits.predicate(81)],
+        // Those of a mask.
+        "R2P" => {
+            if bits.form() != Form::SecondImmediate {
+                return false;
+            }
+            to.predicates_written = (0..7)
+                .filter(|at| bits.field(32, 39) >> at & 1 != 0)
+                .map(|number| Predicate::new(number, false, false))
+                .collect();
+        }
+        "VIMNMX3" if bits.late => {
+            to.predicates_written = vec![bits.predicate(81), bits.predicate(84)]
+        }
+        "VOTE" | "SHFL" | "FCHK" | "B2R" | "ELECT" | "MATCH" => {
+            to.predicates_written = vec![bits.predicate(81)]
+        }
         "VOTEU" => to.predicates_written = vec![Predicate { uniform: true, ..bits.predicate(81) }],
         _ => {}
     }
