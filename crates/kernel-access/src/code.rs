@@ -1,6 +1,7 @@
 //! A kernel that is ready to be evaluated, and what it is launched with.
 
 use std::fmt;
+use std::time::Duration;
 
 use crate::container::Kernel;
 use crate::decode::{DecodeError, Instruction, decode};
@@ -40,6 +41,8 @@ pub struct Code {
     pub(crate) parameters: (u32, u32),
     /// Constant bank 2.
     constants: Vec<u8>,
+    /// After this time an evaluation has no answer.
+    pub(crate) time: Option<Duration>,
 }
 
 impl Code {
@@ -53,7 +56,15 @@ impl Code {
         let instructions = decode(architecture, kernel.code).map_err(NoCode::Code)?;
         let graph = Graph::new(&instructions).map_err(NoCode::Graph)?;
         let constants = kernel.constants.unwrap_or_default().to_vec();
-        Ok(Self { architecture, instructions, graph, parameters, constants })
+        Ok(Self { architecture, instructions, graph, parameters, constants, time: None })
+    }
+
+    /// What [`touch`](crate::touch) says of it takes at most so long, and is
+    /// [`TooLong`](crate::touch::Unknown::TooLong) otherwise. Without this only the number of steps
+    /// is limited, so that the answer is always the same: that may take seconds.
+    #[must_use]
+    pub fn within(self, time: Duration) -> Self {
+        Self { time: Some(time), ..self }
     }
 
     /// A number of at most 16 bytes that the compiler keeps in constant bank 2.

@@ -14,6 +14,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
+use std::time::Instant;
 
 use crate::code::{Code, Constant, Launch};
 use crate::decode::{
@@ -170,6 +171,7 @@ pub(crate) struct Evaluator<'a> {
     heads: HashMap<usize, Head>,
     seen: Vec<Seen>,
     steps: usize,
+    end: Option<Instant>,
     /// The block and the instruction in it that is evaluated, and how many symbols it made.
     place: (usize, usize, usize),
 }
@@ -226,6 +228,7 @@ impl<'a> Evaluator<'a> {
             heads,
             seen: Vec::new(),
             steps: MOST_STEPS,
+            end: code.time.and_then(|time| Instant::now().checked_add(time)),
             place: (0, 0, 0),
         };
         evaluator.rounds()?;
@@ -611,7 +614,9 @@ impl<'a> Evaluator<'a> {
         let Some(block) = code.graph.blocks.get(at) else { return Ok(Vec::new()) };
         for index in block.instructions.clone() {
             self.steps = self.steps.checked_sub(1).ok_or(TooLong)?;
-            if self.symbols.work() > MOST_WORK {
+            // To ask for the time takes less than a step.
+            let is_late = self.end.is_some_and(|end| Instant::now() >= end);
+            if is_late || self.symbols.work() > MOST_WORK {
                 return Err(TooLong);
             }
             self.place = (at, index, 0);

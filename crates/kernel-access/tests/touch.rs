@@ -7,11 +7,12 @@ mod programs;
 mod shapes;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use cuda_kernel_access::code::Launch;
 use cuda_kernel_access::decode::AccessKind;
 use cuda_kernel_access::execute::{Touch, execute};
-use cuda_kernel_access::touch::{Span, Uses, may_touch, summary, surely_touched};
+use cuda_kernel_access::touch::{Span, Unknown, Uses, may_touch, summary, surely_touched};
 use programs::{Programs, Word};
 use shapes::{array, case, memory, threads};
 
@@ -370,4 +371,15 @@ fn words_that_change_addresses_are_used() {
         }
     }
     assert!(changes > 800 && without > 800, "{changes} {without}");
+}
+
+#[test]
+fn an_answer_may_be_given_up_after_a_time() {
+    let shape = shapes::shapes().into_iter().find(|shape| shape.name == "axpy").expect("one");
+    let launch = Launch::new([3, 1, 1], [64, 1, 1], [0; 24]);
+    let late = shape.code.clone().within(Duration::ZERO);
+    assert_eq!(summary(&late), Err(Unknown::TooLong));
+    assert_eq!(may_touch(&late, &launch), Err(Unknown::TooLong));
+    let in_time = shape.code.clone().within(Duration::from_secs(3600));
+    assert_eq!(may_touch(&in_time, &launch), may_touch(&shape.code, &launch));
 }

@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use cuda_kernel_access::code::Code;
+use cuda_kernel_access::code::{Code, Launch};
 use cuda_kernel_access::container::{Cubin, Image as Part, Kernel, entries_for};
 use cuda_kernel_access::execute::Touch;
 use cuda_kernel_access::touch::{Span, Summary, may_touch, summary, surely_touched};
@@ -20,6 +20,9 @@ use crate::lock::{Lock, Rank};
 /// take long.
 const CODE: usize = 16 * 16384;
 const DECOMPRESSED: u64 = 128 << 20;
+
+/// The time for what a kernel does in any launch, and once more for what it does in one.
+const EVALUATION: Duration = Duration::from_millis(250);
 
 /// The time that all of this may take: so much, and a twentieth of the program's.
 const ALLOWANCE: Duration = Duration::from_secs(10);
@@ -46,11 +49,17 @@ pub(crate) struct KernelCode {
 /// What a launch does.
 #[derive(Debug)]
 pub(crate) struct Evaluated {
+    /// Accesses that some threads make.
+    pub(crate) sure: Vec<Touch>,
+    /// All that it may do, if that is known.
+    pub(crate) bounds: Result<Bounds, Reason>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Bounds {
     pub(crate) summary: Arc<Summary>,
     /// Where each access may be.
     pub(crate) spans: Vec<Span>,
-    /// Accesses that some threads make.
-    pub(crate) sure: Vec<Touch>,
 }
 
 /// The codes that were decoded last.
@@ -105,7 +114,7 @@ impl KernelCode {
         if let Ok(mut all) = LAUNCHES.lock() {
             let (all, size) = all.get_or_insert_with(Launches::default);
             *size += match &found {
-                Ok(of) => 1 + of.spans.len() + of.sure.len(),
+                Ok(of) => 1 + of.sure.len() + of.bounds.as_ref().map_or(0, |of| of.spans.len()),
                 Err(_) => 1,
             };
             if *size > EVALUATED {
@@ -118,15 +127,16 @@ impl KernelCode {
 
     fn evaluated(&self, values: &Values) -> Result<Evaluated, Reason> {
         let launch = values.launch().ok_or("there was no room for its parameters")?;
-        let of_kernel = || {
-            let code = self.code()?;
-            summary(&code).map(Arc::new).map_err(|why| why.to_string().into())
-        };
-        let summary = self.summary.get_or_init(of_kernel).clone()?;
         let code = self.code()?;
-        let spans = may_touch(&code, &launch).map_err(|why| why.to_string())?;
         let sure = surely_touched(&code, &launch);
-        Ok(Evaluated { summary, spans, sure })
+        Ok(Evaluated { sure, bounds: self.bounds(&code, &launch) })
+    }
+
+    fn bounds(&self, code: &Code, launch: &Launch) -> Result<Bounds, Reason> {
+        let of_kernel = || summary(code).map(Arc::new).map_err(|why| why.to_string().into());
+        let summary = self.summary.get_or_init(of_kernel).clone()?;
+        let spans = may_touch(code, launch).map_err(|why| why.to_string())?;
+        Ok(Bounds { summary, spans })
     }
 
     fn code(&self) -> Result<Arc<Code>, Reason> {
@@ -189,6 +199,6 @@ fn decode(image: &[u8], architecture: u32, name: &str) -> Result<(usize, Code), 
     if kernel.code.len() > CODE {
         return Err("its code is too long".into());
     }
-    let code = Code::new(own, &kernel).map_err(|why| why.to_string())?;
+    let code = Code::new(own, &kernel).map_err(|why| why.to_string())?.within(EVALUATION);
     Ok((kernel.code.len(), code))
 }

@@ -8,7 +8,7 @@ use cuda_kernel_access::touch::{Span, Uses};
 use cuda_order_check::{Access, AccessKind, Other, Report};
 
 use crate::code::Reason;
-use crate::code::kernel::{Evaluated, KernelCode};
+use crate::code::kernel::{Bounds, Evaluated, KernelCode};
 use crate::code::launch::Values;
 
 /// Which bytes, and whether each of the two sides writes them, if it is a launch.
@@ -100,8 +100,8 @@ fn kinds(uses: Uses) -> impl Iterator<Item = Does> {
 
 /// What is done with the words that are addresses of these bytes; `None` if there is none, as the
 /// address of a pool stands for all of it.
-fn uses_of((launch, found): (&Values, &Evaluated), shared: &[Range<u64>]) -> Option<Uses> {
-    let words = launch.words().iter().zip(&found.summary.words);
+fn uses_of(launch: &Values, bounds: &Bounds, shared: &[Range<u64>]) -> Option<Uses> {
+    let words = launch.words().iter().zip(&bounds.summary.words);
     let within = words.filter(|(value, _)| shared.iter().any(|bytes| bytes.contains(value)));
     within.map(|(_, word)| word.uses).reduce(|one, two| {
         let mut both = one;
@@ -187,11 +187,15 @@ fn of_one(
     if !sure.is_empty() {
         return Verdict::Certain(bytes(sure));
     }
-    let uses = uses_of(own, shared);
+    let bounds = match &found.bounds {
+        Ok(bounds) => bounds,
+        Err(why) => return Verdict::Possible(at, why.clone()),
+    };
+    let uses = uses_of(own.0, bounds, shared);
     if uses.is_some_and(|uses| !kinds(uses).any(|does| matters(does, kind))) {
         return Verdict::Refuted;
     }
-    let matter = || found.spans.iter().filter(|span| matters(span.kind, kind));
+    let matter = || bounds.spans.iter().filter(|span| matters(span.kind, kind));
     let within = matter().filter_map(|span| Some((span.bytes.clone()?, span.kind)));
     let is_within = |range: &Range<u64>| is_bounded(range, memory) && hits(range);
     let within: Vec<(Range<u64>, Does)> = within.filter(|(range, _)| is_within(range)).collect();
@@ -231,17 +235,22 @@ fn of_two(
     if let Some(bytes) = pairs([sure(one.1), sure(two.1)]) {
         return Verdict::Certain(bytes);
     }
-    let uses = [one, two].map(|of| uses_of(of, shared));
+    let (first, second) = match (&one.1.bounds, &two.1.bounds) {
+        (Ok(first), Ok(second)) => (first, second),
+        (Err(why), _) => return Verdict::Possible(0, why.clone()),
+        (_, Err(why)) => return Verdict::Possible(1, why.clone()),
+    };
+    let uses = [uses_of(one.0, first, shared), uses_of(two.0, second, shared)];
     if let [Some(one), Some(two)] = uses
         && !kinds(one).any(|one| kinds(two).any(|two| conflict(one, two)))
     {
         return Verdict::Refuted;
     }
-    let bounded = |found: &Evaluated| {
+    let bounded = |found: &Bounds| {
         let all = found.spans.iter().filter_map(|span| Some((span.bytes.clone()?, span.kind)));
         all.filter(|(range, _)| is_bounded(range, memory)).collect::<Vec<_>>()
     };
-    if let Some(bytes) = pairs([bounded(one.1), bounded(two.1)]) {
+    if let Some(bytes) = pairs([bounded(first), bounded(second)]) {
         return Verdict::Likely(bytes);
     }
     // One of the two has no bounds that say anything, and all others are elsewhere.
@@ -255,14 +264,14 @@ fn of_two(
     let loose = |of: &Span| of.bytes.as_ref().is_none_or(|bytes| !is_bounded(bytes, memory));
     let unbounded = |at: usize| {
         let ([own, other], [uses, others]) = match at {
-            0 => ([one, two], uses),
-            _ => ([two, one], [uses[1], uses[0]]),
+            0 => ([first, second], uses),
+            _ => ([second, first], [uses[1], uses[0]]),
         };
         let meets = |span: &Span| {
-            let mut all = other.1.spans.iter().filter(|other| may_be_of(other, others));
+            let mut all = other.spans.iter().filter(|other| may_be_of(other, others));
             all.any(|other| may_meet(span, other))
         };
-        own.1.spans.iter().any(|span| loose(span) && may_be_of(span, uses) && meets(span))
+        own.spans.iter().any(|span| loose(span) && may_be_of(span, uses) && meets(span))
     };
     match [0, 1].into_iter().find(|at| unbounded(*at)) {
         Some(at) => Verdict::Possible(at, UNBOUNDED.into()),
