@@ -214,13 +214,22 @@ pub struct Other<'a> {
 
 /// A launch that an access belongs to.
 #[derive(Clone, Debug)]
-pub struct Launched(pub Arc<dyn Launch>);
+pub struct Launched {
+    pub(crate) number: u64,
+    pub(crate) launch: Arc<dyn Launch>,
+}
 
 impl Launched {
+    /// The launch is asked for its number now, and once.
+    #[must_use]
+    pub fn new(launch: Arc<dyn Launch>) -> Self {
+        Self { number: launch.number(), launch }
+    }
+
     /// The launch, if it is of this type.
     #[must_use]
     pub fn get<T: Launch>(&self) -> Option<&T> {
-        let launch: &dyn Any = &*self.0;
+        let launch: &dyn Any = &*self.launch;
         launch.downcast_ref()
     }
 }
@@ -228,7 +237,7 @@ impl Launched {
 /// The same launch.
 impl PartialEq for Launched {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.launch, &other.launch)
     }
 }
 
@@ -300,8 +309,14 @@ impl Access {
 
     /// A launch may make the access. The first access of each kind that the launch has needs this.
     #[must_use]
-    pub fn of_launch(self, launch: Launched) -> Self {
-        Self { launch: Some(launch), ..self }
+    pub fn of_launch(mut self, launch: Launched) -> Self {
+        self.set_launch(launch);
+        self
+    }
+
+    /// The same of an access that is in its place already.
+    pub fn set_launch(&mut self, launch: Launched) {
+        self.launch = Some(launch);
     }
 
     /// The launch that may make it.

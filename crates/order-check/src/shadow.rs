@@ -48,7 +48,7 @@ impl Entry {
         let alike = || match (&new.origin.launch, &self.origin.launch) {
             (None, _) => true,
             (Some(_), None) => false,
-            (Some(new), Some(earlier)) => new.0.number() == earlier.0.number(),
+            (Some(new), Some(earlier)) => new.number == earlier.number,
         };
         new.kind.replaces(self.kind) && alike()
     }
@@ -443,7 +443,8 @@ fn touch(
     let mut launches = 0;
     segment.entries.retain(|earlier| {
         // A call may touch the same bytes more than once, in an order of its own.
-        let before = is_before(earlier.slot, earlier.time);
+        let own = earlier.slot == new.slot && earlier.time <= new.time;
+        let before = own || is_before(earlier.slot, earlier.time);
         if !before && new.kind.conflicts(earlier.kind) {
             hit(hits, earlier, false, range.clone());
         }

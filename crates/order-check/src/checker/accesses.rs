@@ -33,7 +33,7 @@ fn are_apart(shared: &[Range<u64>], [one, two]: [&Entry; 2]) -> bool {
     [[one, two], [two, one]].into_iter().any(|[own, other]| {
         let Origin { accesses, launch, .. } = &*other.origin;
         let other = Other { kind: other.kind, accesses, launch: launch.as_ref() };
-        own.origin.launch.as_ref().is_some_and(|own| own.0.is_apart(shared, &other))
+        own.origin.launch.as_ref().is_some_and(|own| own.launch.is_apart(shared, &other))
     })
 }
 

@@ -52,7 +52,7 @@ impl Run {
     }
 
     fn launch(&mut self, stream: u64, number: u64, apart: bool) -> Vec<Report> {
-        let launch = Launched(Arc::new(Kernel { number, apart }));
+        let launch = Launched::new(Arc::new(Kernel { number, apart }));
         self.work(stream, "cuLaunchKernel", Access::read(BASE, 1).of_launch(launch))
     }
 

@@ -10,7 +10,7 @@ use cuda_order_check::{Launch, Other};
 use crate::code::kernel::KernelCode;
 use crate::code::verdict;
 
-/// The parameters of all launches that are kept may have so many bytes.
+/// Those of all launches that are kept may have so many bytes, beside few ones.
 const MOST: usize = 24 << 20;
 
 static KEPT: AtomicUsize = AtomicUsize::new(0);
@@ -24,35 +24,67 @@ pub(crate) struct Values {
     pub(crate) number: u64,
     pub(crate) code: Arc<KernelCode>,
     sizes: Sizes,
-    /// The bytes of the parameters at their offsets, unless too many are kept.
-    words: Option<Box<[u64]>>,
+    words: Words,
 }
+
+/// The bytes of the parameters at their offsets.
+#[derive(Debug)]
+enum Words {
+    /// Few, so that most launches are one piece of memory.
+    Few([u64; FEW], usize),
+    Many(Box<[u64]>),
+    /// Too many are kept.
+    Missing,
+}
+
+const FEW: usize = 8;
 
 impl Values {
     pub(crate) fn new(code: Arc<KernelCode>, sizes: Sizes, words: &[u64]) -> Self {
         let number = number(code.number, sizes, words);
-        let bytes = size_of_val(words);
-        let room = |kept: usize| kept.checked_add(bytes).filter(|all| *all <= MOST);
-        let kept = KEPT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room).is_ok();
-        Self { number, code, sizes, words: kept.then(|| words.into()) }
+        Self { number, code, sizes, words: Words::new(words) }
     }
 
     /// The words of the parameters.
     pub(crate) fn words(&self) -> &[u64] {
-        self.words.as_deref().unwrap_or_default()
+        match &self.words {
+            Words::Few(words, count) => words.get(..*count).unwrap_or_default(),
+            Words::Many(words) => words,
+            Words::Missing => &[],
+        }
     }
 
     pub(crate) fn launch(&self) -> Option<Shape> {
-        let parameters: Vec<u8> =
-            self.words.as_ref()?.iter().flat_map(|word| word.to_le_bytes()).collect();
+        if matches!(self.words, Words::Missing) {
+            return None;
+        }
+        let parameters: Vec<u8> = self.words().iter().flat_map(|word| word.to_le_bytes()).collect();
         let [x, y, z, wide, high, deep] = self.sizes;
         Some(Shape::new([x, y, z], [wide, high, deep], parameters))
     }
 }
 
-impl Drop for Values {
+impl Words {
+    fn new(words: &[u64]) -> Self {
+        let mut few = [0; FEW];
+        if let Some(place) = few.get_mut(..words.len()) {
+            place.copy_from_slice(words);
+            return Self::Few(few, words.len());
+        }
+        let bytes = size_of_val(words);
+        let room = |kept: usize| kept.checked_add(bytes).filter(|all| *all <= MOST);
+        match KEPT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room) {
+            Ok(_) => Self::Many(words.into()),
+            Err(_) => Self::Missing,
+        }
+    }
+}
+
+impl Drop for Words {
     fn drop(&mut self) {
-        KEPT.fetch_sub(size_of_val(self.words()), Ordering::Relaxed);
+        if let Self::Many(words) = self {
+            KEPT.fetch_sub(size_of_val(&**words), Ordering::Relaxed);
+        }
     }
 }
 

@@ -342,7 +342,7 @@ impl Kernels {
         kernel.addresses = accesses.len();
         if let Some(first) = accesses.first_mut() {
             let values = Values::new(kernel.code.clone(), sizes, values);
-            *first = first.clone().of_launch(Launched(Arc::new(values)));
+            first.set_launch(Launched::new(Arc::new(values)));
         }
         accesses
     }
