@@ -9,7 +9,7 @@ use cuda_order_check::{Access, AccessKind, Finding, StreamId};
 use super::*;
 use crate::call::Address;
 use crate::hooks::declare::take_findings;
-use crate::hooks::{events, kernels, memory, streams};
+use crate::hooks::{events, graphs, kernels, memory, streams};
 use crate::settings::Settings;
 use crate::watch::start::start;
 use crate::watch::streams::NON_BLOCKING;
@@ -261,6 +261,7 @@ fn findings_about_kernels_with_code() {
     what_is_not_known();
     code_that_comes_and_goes();
     images_that_are_files();
+    kernels_in_graphs();
     let _ = std::fs::remove_file(log());
 }
 
@@ -335,6 +336,33 @@ fn words_and_reads() {
     touch(a, "cuMemFreeAsync", Access::free(INPUT, 4 * PART));
     let all = found();
     assert!(all.len() == 1 && all[0].starts_with("certain"), "{all:?}");
+}
+
+/// A captured launch has the parameters that it was captured with. What is written of it says how sure
+/// it is.
+fn kernels_in_graphs() {
+    let json = log().with_extension("json");
+    for (captured, expected) in [(0, vec!["certain: 0..4 1020..1024 writes writes"]), (1, vec![])] {
+        let [a, b] = with_image(&format!(",json={}", json.display()), whole());
+        let (mut graph, mut exec) = (300, 301);
+        streams::capture_begin(&CALL, || OK, b);
+        part(b, captured);
+        streams::capture_end(&CALL, || OK, b, &mut graph);
+        graphs::instantiate(&CALL, || OK, &mut exec, graph, 0);
+        upload(a, 0);
+        let call = Call { name: "cuGraphLaunch", per_thread: false };
+        graphs::launch(&call, || OK, exec, b);
+        let is_found = !expected.is_empty();
+        assert_eq!(found(), expected);
+        assert_eq!(possible(), NONE);
+        let text = std::fs::read_to_string(&json).expect("it is written");
+        assert_eq!(
+            text.starts_with("{\"certainty\":\"certain\",\"class\":\"copy\","),
+            is_found,
+            "{text}"
+        );
+        std::fs::remove_file(&json).expect("the file");
+    }
 }
 
 fn two_kernels() {
