@@ -654,6 +654,16 @@ fn objects() -> Vec<Row> {
         .orders(DEVICES).without_driver(),
         row("cuModuleUnload cuLibraryUnload", |r| vec![library(r)])
             .then(later).orders(ALL).finds(1).refused(ALL, vec![], 0).without_driver(),
+        // These wait for nothing, on a card too.
+        row("cuLibraryLoadData cuLibraryLoadFromFile", |r| {
+            let code = r.keep(c"/nothing".to_bytes_with_nul().to_vec());
+            vec![r.out(0), code, 0, 0, 0, 0, 0, 0]
+        })
+        .without_driver(),
+        row("cuModuleGetFunction cuLibraryGetKernel", |r| {
+            vec![r.out(0), 8, r.keep(c"name".to_bytes_with_nul().to_vec())]
+        })
+        .without_driver(),
         row("cuKernelGetFunction", |r| vec![r.out(0), 8]).orders(DEVICES).without_driver(),
         // The module's memory ends with its library.
         row("cuLibraryGetModule", |r| vec![r.out(0), 7]).gives(|_| vec![(0, 8)])
