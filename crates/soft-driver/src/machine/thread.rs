@@ -2,6 +2,7 @@
 
 use core::cell::{Cell, RefCell};
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use crate::engine::idle_threads;
@@ -9,11 +10,18 @@ use crate::machine::places::SLOTS;
 use crate::sync::lock;
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
-static THREADS: Mutex<Vec<ThreadInfo>> = Mutex::new(Vec::new());
+static THREADS: Mutex<Threads> = Mutex::new(Threads { all: Vec::new(), names: BTreeMap::new() });
 static ENDED: AtomicUsize = AtomicUsize::new(0);
 
-/// A thread, by its number.
-#[derive(Clone, Default)]
+struct Threads {
+    /// By their numbers.
+    all: Vec<ThreadInfo>,
+    /// How many have each name. A driver has threads of its own, so a program with many drivers one
+    /// after the other has many of one name.
+    names: BTreeMap<String, usize>,
+}
+
+#[derive(Default)]
 struct ThreadInfo {
     name: String,
     /// As reports name it: with a number, if an earlier thread has the same name.
@@ -59,7 +67,7 @@ impl Drop for Guard {
         let Self { number, machines } = *self;
         if !is_main(number) {
             let mut threads = lock(&THREADS);
-            if let Some(known) = threads.get_mut(number as usize) {
+            if let Some(known) = threads.all.get_mut(number as usize) {
                 known.ended = true;
                 ENDED.fetch_add(1, Ordering::Relaxed);
             }
@@ -159,13 +167,14 @@ fn register() -> u32 {
     let name = known.unwrap_or_else(|| format!("thread {number}"));
     let mut threads = lock(&THREADS);
     let at = number as usize;
-    if threads.len() <= at {
-        threads.resize(at + 1, ThreadInfo::default());
+    if threads.all.len() <= at {
+        threads.all.resize_with(at + 1, ThreadInfo::default);
     }
     // A thread without a name of its own has the name of the one that started it.
-    let same = threads.iter().filter(|known| known.name == name).count();
-    let label = if same == 0 { name.clone() } else { format!("{name} ({})", same + 1) };
-    threads[at] = ThreadInfo { name, label, ended: false };
+    let same = threads.names.entry(name.clone()).or_default();
+    *same += 1;
+    let label = if *same == 1 { name.clone() } else { format!("{name} ({same})") };
+    threads.all[at] = ThreadInfo { name, label, ended: false };
     number
 }
 
@@ -181,19 +190,22 @@ pub(crate) fn number() -> u32 {
     }
 }
 
-fn known(number: u32) -> Option<ThreadInfo> {
-    let threads = lock(&THREADS);
-    threads.get(number as usize).cloned()
+fn known<T>(number: u32, what: impl FnOnce(&ThreadInfo) -> T) -> Option<T> {
+    lock(&THREADS).all.get(number as usize).map(what)
+}
+
+fn text(number: u32, what: impl FnOnce(&ThreadInfo) -> String) -> String {
+    known(number, what).unwrap_or_else(|| "an ending thread".to_owned())
 }
 
 /// The name of a thread by its number.
 pub(crate) fn name(number: u32) -> String {
-    known(number).map_or_else(|| "an ending thread".to_owned(), |known| known.name)
+    text(number, |known| known.name.clone())
 }
 
 /// The name of a thread by its number, which no other thread has.
 pub(crate) fn label(number: u32) -> String {
-    known(number).map_or_else(|| "an ending thread".to_owned(), |known| known.label)
+    text(number, |known| known.label.clone())
 }
 
 /// How many threads have ended.
@@ -202,7 +214,7 @@ pub(crate) fn ended() -> usize {
 }
 
 pub(crate) fn has_ended(number: u32) -> bool {
-    known(number).is_some_and(|known| known.ended)
+    known(number, |known| known.ended).unwrap_or(false)
 }
 
 /// Runs `f` on what the calling thread has on a machine.
