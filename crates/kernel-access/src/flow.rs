@@ -60,6 +60,9 @@ pub struct Block {
     /// The blocks that may follow: what comes after the last instruction, then where it goes to.
     /// None where the thread ends.
     pub next: Vec<usize>,
+    /// Whether a thread may end at the last instruction: always if no block follows, and on a
+    /// condition otherwise.
+    pub ends: bool,
 }
 
 /// Blocks that run repeatedly, and the only one by which they are entered.
@@ -111,7 +114,7 @@ impl Graph {
         let mut places = vec![first];
         let mut blocks: Vec<Block> = Vec::new();
         while let Some(place) = places.get(blocks.len()).cloned() {
-            let (instructions, following) = block(code, &starts, place)?;
+            let (instructions, following, ends) = block(code, &starts, place)?;
             let mut next = Vec::new();
             for place in following {
                 let number = *numbers.entry(place).or_insert_with_key(|place| {
@@ -125,7 +128,7 @@ impl Graph {
             if places.len() > MAX_BLOCKS {
                 return Err(NoGraph::TooLarge);
             }
-            blocks.push(Block { instructions, next });
+            blocks.push(Block { instructions, next, ends });
         }
         Ok(Self::ordered(&blocks))
     }
@@ -142,6 +145,7 @@ impl Graph {
             .map(|&old| Block {
                 instructions: found[old].instructions.clone(),
                 next: found[old].next.iter().map(|&next| position[next]).collect(),
+                ends: found[old].ends,
             })
             .collect();
         let edges: Vec<Vec<usize>> = blocks.iter().map(|block| block.next.clone()).collect();
@@ -149,7 +153,7 @@ impl Graph {
         // One more block, in which all ends meet.
         let end = blocks.len();
         let mut back = reversed(&edges);
-        back.push((0..end).filter(|&block| edges[block].is_empty()).collect());
+        back.push((0..end).filter(|&block| blocks[block].ends).collect());
         let mut post_dominators = dominators_of_any(&back, end);
         post_dominators.truncate(end);
         let post_dominators =
@@ -191,12 +195,13 @@ fn inside(code: &[Instruction], target: i64) -> Result<usize, NoGraph> {
         .ok_or(NoGraph::Outside(target))
 }
 
-/// The instructions of the block that begins there, and the places after it.
+/// The instructions of the block that begins there, the places after it, and whether a thread may
+/// end there.
 fn block(
     code: &[Instruction],
     starts: &[bool],
     mut place: Place,
-) -> Result<(Range<usize>, Vec<Place>), NoGraph> {
+) -> Result<(Range<usize>, Vec<Place>, bool), NoGraph> {
     let first = place.index;
     loop {
         let index = place.index;
@@ -250,11 +255,12 @@ fn block(
             if !always {
                 next.push(place.clone());
             }
+            let ends = target.is_none();
             next.extend(target);
-            return Ok((first..place.index, next));
+            return Ok((first..place.index, next, ends));
         }
         if starts[place.index] {
-            return Ok((first..place.index, vec![place]));
+            return Ok((first..place.index, vec![place], false));
         }
     }
 }

@@ -82,8 +82,9 @@ fn a_guarded_loop_has_a_head_and_meets_after_it() {
     assert_eq!(graph.post_dominators[at(1)], Some(at(5)));
     assert_eq!(graph.dominators[at(5)], Some(at(1)));
     assert!(graph.dominates(at(1), at(6)) && !graph.dominates(at(3), at(5)));
-    // An end that only some threads take is no end of all.
-    assert_eq!(graph.post_dominators[0], Some(at(1)));
+    // A thread that takes the conditional end comes to no block after it.
+    assert!(graph.blocks[0].ends && !graph.blocks[at(5)].ends);
+    assert_eq!(graph.post_dominators[0], None);
     assert!(!graph.irreducible);
 }
 
@@ -195,8 +196,9 @@ fn dominators_and_loops_are_what_they_are_by_definition() {
         assert_eq!(graph.irreducible, cycle, "{:?}", shape(&graph));
         // All ends meet in one more block, for the definition only.
         edges.push(Vec::new());
-        for next in &mut edges[..count] {
-            if next.is_empty() {
+        for (next, block) in edges.iter_mut().zip(&graph.blocks) {
+            assert!(!next.is_empty() || block.ends, "{:?}", shape(&graph));
+            if block.ends {
                 next.push(count);
             }
         }

@@ -170,11 +170,10 @@ impl Programs {
             // A register of those that are used; the one that is zero stays.
             let pairs = kind < 4 && low == 24;
             if field(word, low, low + 8) != 255 {
-                let register = random.below(8) & if pairs { 6 } else { 7 };
-                // A load has a condition at the last place.
                 if kind < 2 && low == 64 {
                     continue;
                 }
+                let register = random.below(8) & if pairs { 6 } else { 7 };
                 word = with(word, low, low + 8, register as u128);
             }
         }
