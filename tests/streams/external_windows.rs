@@ -63,7 +63,7 @@ fn names(context: &Context) -> Names {
     let (mut luid, mut nodes) = ([0; 8], 0);
     let get = device.driver().symbols().cuDeviceGetLuid.expect("the driver has it");
     // SAFETY: places for the eight bytes and for the mask.
-    let code = unsafe { get(luid.as_mut_ptr(), &mut nodes, device.as_raw()) };
+    let code = unsafe { get(luid.as_mut_ptr().cast(), &mut nodes, device.as_raw()) };
     assert_eq!((code, nodes), (CUresult::CUDA_SUCCESS, 1));
     Names { uuid, luid }
 }
