@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::Graph;
 use super::node::GraphNode;
-use super::retained::{Values, settle};
+use super::retained::Values;
 use crate::context::Context;
 use crate::driver::Driver;
 use crate::driver::call::{Answer, Entry, call, entry};
@@ -115,7 +115,7 @@ impl Graph {
         // Before the lock of the kept values, which in a forked child may stay locked forever.
         self.driver().check_alone(entry.function)?;
         let retained = self.retained.all();
-        for event in retained.events.iter() {
+        for event in retained.events() {
             event.check_wait(entry.function, &self.context)?;
         }
         self.context.with_current(|| {
@@ -131,8 +131,8 @@ impl Graph {
 impl GraphExec {
     fn new(graph: &Graph, raw: CUgraphExec, retained: Values) -> Self {
         let interprocess =
-            retained.events.iter().any(|event| event.flags().contains(EventFlags::INTERPROCESS));
-        let prepared = Cell::new(retained.prepared.iter().next().is_none());
+            retained.events().any(|event| event.flags().contains(EventFlags::INTERPROCESS));
+        let prepared = Cell::new(!retained.has_prepared());
         let context = graph.context.clone();
         Self { raw, context, graph: graph.retained.graph(), retained, interprocess, prepared }
     }
@@ -158,7 +158,7 @@ impl GraphExec {
     pub fn launch(&self, stream: &StreamRef) -> Result<()> {
         // From the stream's table, because the table decides what NULL means.
         if self.interprocess {
-            for event in self.retained.events.iter() {
+            for event in self.retained.events() {
                 event.check_wait(Function::cuGraphLaunch, stream.context())?;
             }
         }
@@ -174,7 +174,7 @@ impl GraphExec {
     #[cold]
     fn prepare(&self) -> Result<()> {
         self.context.driver().check_alone(Function::cuGraphLaunch)?;
-        self.retained.prepared.iter().for_each(|value| value.prepare());
+        self.retained.prepare();
         self.prepared.set(true);
         Ok(())
     }
@@ -248,7 +248,7 @@ impl GraphExec {
         let answer =
             set.call(driver, |set| unsafe { set(self.raw, node, event.as_raw()) })?.check();
         self.interprocess |= event.flags().contains(EventFlags::INTERPROCESS);
-        drop(settle(&mut self.retained.events, node, event, &answer));
+        drop(self.retained.settle(node, event, &answer));
         answer
     }
 

@@ -20,15 +20,16 @@ pub(crate) struct Retained {
 
 #[derive(Clone, Default)]
 pub(super) struct Values {
-    pub(super) events: Events,
+    /// Events by the addresses of nodes and of events.
+    events: List,
     /// Other retained objects, by their own addresses.
-    others: References<usize, Other>,
+    others: List,
     /// Values that are prepared for launches, by their own addresses.
-    pub(super) prepared: References<usize, Arc<dyn GraphValue>>,
+    prepared: List,
 }
 
-/// Events by the addresses of nodes and of events.
-pub(super) type Events = References<usize, Arc<Event>>;
+/// One type for three kinds of values: each other one would be compiled again.
+type List = References<usize, Captured>;
 
 type Other = Arc<dyn Any + Send + Sync>;
 
@@ -75,26 +76,20 @@ impl Retained {
     /// Keeps a value of a node of a capture, which is not known.
     pub(crate) fn keep(&self, value: &Captured) {
         let mut values = self.values();
-        match value {
-            Captured::Event(event) => values.events.keep(event.as_raw().addr(), event),
-            Captured::Other(other) => values.others.keep(address(other), other),
-            Captured::Prepared(value) => values.prepared.keep(address(value), value),
-        }
+        let (list, key) = values.list(value);
+        list.keep(key, value);
     }
 
     /// Prepares the values for launches that are not seen.
     pub(crate) fn prepare(&self) {
-        self.all().prepared.iter().for_each(|value| value.prepare());
+        self.all().prepare();
     }
 
     /// Undoes one `keep` of the value. The caller has a share of it, so it is not dropped here.
     pub(crate) fn forget(&self, value: &Captured) {
         let mut values = self.values();
-        match value {
-            Captured::Event(event) => drop(values.events.forget(event.as_raw().addr())),
-            Captured::Other(other) => drop(values.others.forget(address(other))),
-            Captured::Prepared(value) => drop(values.prepared.forget(address(value))),
-        }
+        let (list, key) = values.list(value);
+        drop(list.forget(key));
     }
 
     /// Notes the result of the call that made a node refer to the event: on success, the event
@@ -105,7 +100,7 @@ impl Retained {
         event: &Arc<Event>,
         answer: Result<()>,
     ) -> Result<()> {
-        let replaced = settle(&mut self.values().events, node, event, &answer);
+        let replaced = self.values().settle(node, event, &answer);
         drop(replaced);
         answer
     }
@@ -115,7 +110,10 @@ impl Retained {
     }
 
     pub(super) fn by_handle(&self, raw: CUevent) -> Option<Arc<Event>> {
-        self.values().events.get(raw.addr()).cloned()
+        match self.values().events.get(raw.addr()) {
+            Some(Captured::Event(event)) => Some(event.clone()),
+            _ => None,
+        }
     }
 
     /// The handles of the nodes, which must all belong to this graph.
@@ -141,30 +139,63 @@ fn address<T: ?Sized>(value: &Arc<T>) -> usize {
     Arc::as_ptr(value).addr()
 }
 
-/// Notes the result of the call that made a node refer to the event. Returns the event that no node
-/// refers to any more.
-///
-/// After an error the driver may have done the work all the same, because it also returns errors of
-/// earlier work. Then the node refers to the old event or to the new one, and both are kept.
-pub(super) fn settle(
-    events: &mut Events,
-    node: CUgraphNode,
-    event: &Arc<Event>,
-    answer: &Result<()>,
-) -> Option<Arc<Event>> {
-    let handle = event.as_raw().addr();
-    match answer {
-        Ok(()) => events.refer(node.addr(), handle, event),
-        Err(_) => {
-            events.keep(handle, event);
-            None
+impl Values {
+    /// The list that the value belongs to, and its key there.
+    fn list(&mut self, value: &Captured) -> (&mut List, usize) {
+        match value {
+            Captured::Event(event) => (&mut self.events, event.as_raw().addr()),
+            Captured::Other(other) => (&mut self.others, address(other)),
+            Captured::Prepared(value) => (&mut self.prepared, address(value)),
+        }
+    }
+
+    pub(super) fn events(&self) -> impl Iterator<Item = &Arc<Event>> {
+        self.events.iter().filter_map(|value| match value {
+            Captured::Event(event) => Some(event),
+            _ => None,
+        })
+    }
+
+    /// Whether there is something to prepare for launches.
+    pub(super) fn has_prepared(&self) -> bool {
+        self.prepared.iter().next().is_some()
+    }
+
+    /// Prepares the values for launches.
+    pub(super) fn prepare(&self) {
+        for value in self.prepared.iter() {
+            if let Captured::Prepared(value) = value {
+                value.prepare();
+            }
+        }
+    }
+
+    /// Notes the result of the call that made a node refer to the event. Returns the event that no
+    /// node refers to any more.
+    ///
+    /// After an error the driver may have done the work all the same, because it also returns
+    /// errors of earlier work. Then the node refers to the old event or to the new one, and both
+    /// are kept.
+    pub(super) fn settle(
+        &mut self,
+        node: CUgraphNode,
+        event: &Arc<Event>,
+        answer: &Result<()>,
+    ) -> Option<Captured> {
+        let (handle, event) = (event.as_raw().addr(), Captured::Event(event.clone()));
+        match answer {
+            Ok(()) => self.events.refer(node.addr(), handle, &event),
+            Err(_) => {
+                self.events.keep(handle, &event);
+                None
+            }
         }
     }
 }
 
 /// The values that nodes refer to, each once, with a count. Every operation takes logarithmic time.
 #[derive(Clone)]
-pub(super) struct References<K, V> {
+struct References<K, V> {
     /// The value that each known node refers to.
     nodes: BTreeMap<K, K>,
     values: BTreeMap<K, Value<V>>,
@@ -215,7 +246,7 @@ impl<K: Ord + Copy, V: Clone> References<K, V> {
         self.values.get(&key).map(|retained| &retained.value)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &V> {
+    fn iter(&self) -> impl Iterator<Item = &V> {
         self.values.values().map(|retained| &retained.value)
     }
 }
