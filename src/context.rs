@@ -692,6 +692,23 @@ impl Context {
     pub(crate) fn with_current<T>(&self, f: impl FnOnce() -> Result<T>) -> Result<T> {
         with_current(self.driver(), self.0.raw, f)
     }
+
+    /// Makes this context current; returns whether it was not current before. Then
+    /// [`leave`](Self::leave) restores the thread's context stack.
+    #[inline(always)]
+    pub(crate) fn enter(&self) -> Result<bool> {
+        let (driver, raw) = (self.driver(), self.0.raw);
+        if current(driver)? == raw {
+            return Ok(false);
+        }
+        push(driver, raw).map(|()| true)
+    }
+
+    /// Undoes an [`enter`](Self::enter) that returned `true`.
+    #[inline(always)]
+    pub(crate) fn leave(&self) -> Result<()> {
+        restore(self.driver(), self.0.raw)
+    }
 }
 
 /// The current context of this thread, or NULL.
@@ -737,6 +754,9 @@ fn with_pushed<T>(driver: Driver, raw: CUcontext, f: impl FnOnce() -> Result<T>)
 /// Pops `raw`, which was pushed over another context. If the driver refuses and `raw` is still
 /// current, it is popped once more; otherwise the thread would continue with it. The first refusal
 /// is returned.
+///
+/// Out of line, as callers have copies of their own for each closure.
+#[inline(never)]
 fn restore(driver: Driver, raw: CUcontext) -> Result<()> {
     let popped = pop(driver);
     if popped.is_err() && current(driver) == Ok(raw) {

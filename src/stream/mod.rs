@@ -125,7 +125,7 @@ pub struct StreamRef {
 }
 
 // SAFETY: CUDA's driver API may be called from any thread, on one object from several at once; the
-// handle is an address that this crate never dereferences, and the once-cell is Sync.
+// handle is an address that this crate never dereferences, and nothing is mutable.
 #[allow(unsafe_code)]
 unsafe impl Send for StreamRef {}
 // SAFETY: as for Send.
@@ -309,6 +309,7 @@ impl StreamRef {
         self.meaning() == CU_STREAM_PER_THREAD
     }
 
+    /// Each call has its own copy of this, so the parts that need no copy are elsewhere.
     #[cold]
     #[inline(never)]
     fn make_in_context(
@@ -317,13 +318,22 @@ impl StreamRef {
         function: Function,
         call: impl FnOnce(&'static Symbols) -> CUresult,
     ) -> Result<Answer> {
+        let pushed = self.enter(other, function)?;
+        let answer = Answer::new(self.driver, function, call(self.driver.symbols()));
+        if pushed { self.leave(answer) } else { Ok(answer) }
+    }
+
+    /// Makes the stream's context current for a call; returns whether it was not current before.
+    #[inline(never)]
+    fn enter(&self, other: Driver, function: Function) -> Result<bool> {
         // Before the calls that make the context current.
         self.driver.check(other, function)?;
-        let mut answer = Answer::new(self.driver, function, CUresult::CUDA_SUCCESS);
-        let restored = self.context.with_current(|| {
-            answer = self.driver.make(other, function, call)?;
-            Ok(())
-        });
+        self.context.enter()
+    }
+
+    #[inline(never)]
+    fn leave(&self, answer: Answer) -> Result<Answer> {
+        let restored = self.context.leave();
         // The call's own error comes first, as everywhere.
         if answer.is_success() { restored.map(|()| answer) } else { Ok(answer) }
     }
