@@ -2,7 +2,8 @@
 //!
 //! A crate that wraps more of the driver (memory, modules, kernels) makes the calls by itself, with
 //! these items. This workspace's own crates do the same: `cuda-events-cudarc` uses
-//! [`ForeignCapture`], and `cuda-timelines` uses all the others.
+//! [`ForeignCapture`], and `cuda-timelines` uses all the others. Besides, `cuda-timelines` uses
+//! hidden hooks that the software driver and observers need in tests.
 //!
 //! | for | use |
 //! | --- | --- |
@@ -20,9 +21,6 @@
 //! | keeping objects that captured nodes refer to | [`OwnCapture`], [`GraphValue`] |
 //! | captures that another library began | [`ForeignCapture`] |
 //! | making no driver call in a forked child | [`is_forked_child`] |
-//! | holding a lock during driver calls | [`deferring_observers`] |
-//! | waits on the host in a driver's virtual time | [`HostClock`](crate::HostClock) |
-//! | reporting plain loads to a driver that checks the order of work | [`Driver::host_reads`](crate::Driver::host_reads) |
 //! | detecting damage in bytes from another process | [`Envelope`] |
 //! | finding the device and the process that an object belongs to, from another process | [`Origin`], [`ExporterProcess::of_origin`](crate::ipc::ExporterProcess::of_origin) |
 //!
@@ -81,9 +79,11 @@ pub use crate::capture::foreign::ForeignCapture;
 #[cfg(feature = "safe")]
 pub use crate::context::WeakContext;
 #[cfg(feature = "safe")]
+#[doc(hidden)]
 pub use crate::driver::HostReads;
 pub use crate::driver::call::Entry;
 #[cfg(feature = "safe")]
+#[doc(hidden)]
 pub use crate::driver::deferring::{Deferring, deferring_observers};
 #[cfg(feature = "safe")]
 pub use crate::graph::retained::GraphValue;

@@ -196,7 +196,9 @@ mod timeout;
 #[cfg(feature = "safe")]
 mod unwind;
 
+// Hidden: for software drivers, and for the crates on top that are tested with one.
 #[cfg(feature = "safe")]
+#[doc(hidden)]
 pub use clock::HostClock;
 #[cfg(feature = "safe")]
 pub use context::{Context, CurrentContext};

@@ -510,6 +510,7 @@ impl Driver {
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
     #[cfg(feature = "safe")]
+    #[doc(hidden)]
     pub fn with_clock(self, clock: &'static dyn HostClock) -> Self {
         self.with(Some(clock), self.0.host_reads)
     }
@@ -519,6 +520,7 @@ impl Driver {
     ///
     /// It makes no driver call. [`with_clock`](Self::with_clock) has an example.
     #[cfg(feature = "safe")]
+    #[doc(hidden)]
     pub fn clock(self) -> Option<&'static dyn HostClock> {
         self.0.clock
     }
@@ -529,6 +531,7 @@ impl Driver {
     ///
     /// It makes no driver call. Each call makes a new table of about 1 kB that is never freed.
     #[cfg(feature = "safe")]
+    #[doc(hidden)]
     pub fn with_host_reads(self, saw: &'static HostReads) -> Self {
         self.with(self.0.clock, Some(saw))
     }
@@ -560,6 +563,7 @@ impl Driver {
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
     #[cfg(feature = "safe")]
+    #[doc(hidden)]
     #[inline]
     pub fn host_reads(self) -> Option<&'static HostReads> {
         self.0.host_reads

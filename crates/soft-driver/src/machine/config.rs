@@ -133,9 +133,9 @@ pub enum Time {
     /// real device. Systems other than Linux do not show whether threads sleep: there the time
     /// moves as soon as one thread waits.
     ///
-    /// Waits of `cuda-events` use this clock through [`HostClock`](cuda_events::HostClock), which
-    /// [`SoftDriver::driver`](crate::SoftDriver::driver) attaches. In the shared library timeouts
-    /// are in real time, and a loop of queries counts as a wait.
+    /// Waits of `cuda-events` use this clock, which [`SoftDriver::driver`](crate::SoftDriver::driver)
+    /// attaches. In the shared library timeouts are in real time, and a loop of queries counts as a
+    /// wait.
     Virtual,
 }
 
