@@ -31,6 +31,17 @@ impl fmt::Display for NoCode {
 
 impl std::error::Error for NoCode {}
 
+/// How many registers and predicates there are: of a thread, and shared by those of a warp.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counts {
+    pub(crate) registers: [usize; 2],
+    pub(crate) predicates: [usize; 2],
+}
+
+impl Counts {
+    const MACHINE: Self = Self { registers: [256; 2], predicates: [8; 2] };
+}
+
 /// A kernel's instructions and the ways through them.
 #[derive(Clone, Debug)]
 pub struct Code {
@@ -39,6 +50,7 @@ pub struct Code {
     pub(crate) graph: Graph,
     /// Where the parameters are in constant bank 0, and how many bytes they have.
     pub(crate) parameters: (u32, u32),
+    pub(crate) counts: Counts,
     /// Constant bank 2.
     constants: Vec<u8>,
     /// After this time an evaluation has no answer.
@@ -56,7 +68,15 @@ impl Code {
         let instructions = decode(architecture, kernel.code).map_err(NoCode::Code)?;
         let graph = Graph::new(&instructions).map_err(NoCode::Graph)?;
         let constants = kernel.constants.unwrap_or_default().to_vec();
-        Ok(Self { architecture, instructions, graph, parameters, constants, time: None })
+        Ok(Self {
+            architecture,
+            instructions,
+            graph,
+            parameters,
+            counts: Counts::MACHINE,
+            constants,
+            time: None,
+        })
     }
 
     /// What [`touch`](crate::touch) says of it takes at most so long, and is

@@ -16,7 +16,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 use std::time::Instant;
 
-use crate::code::{Code, Constant, Launch};
+use crate::code::{Code, Constant, Counts, Launch};
 use crate::decode::{
     Access, AccessKind, Comparison, INSTRUCTION, Instruction, Junction, Operand, Operation,
     Predicate, Register, Source, Space,
@@ -94,12 +94,12 @@ struct Truth {
     /// The same if a number that was compared did not overflow: what a loop may turn out to keep.
     guesses: [Vec<Form>; 2],
     /// A carry, and the predicate that holds a part of it.
-    carry: Option<(Form, Option<u8>)>,
+    carry: Option<(Form, Option<u16>)>,
     /// It is the comparison of two numbers without sign: the first is less, or also equal, or only
     /// equal, or not equal.
     low: Option<(Comparison, Form, Form)>,
     /// All of this only if that predicate has that value.
-    only_if: Option<((bool, u8), bool)>,
+    only_if: Option<((bool, u16), bool)>,
 }
 
 impl Truth {
@@ -127,7 +127,7 @@ impl Truth {
 #[derive(Clone, Debug, PartialEq)]
 enum Value {
     Plain(Rc<Form>),
-    Chosen { by: (bool, u8), values: [Rc<Form>; 2] },
+    Chosen { by: (bool, u16), values: [Rc<Form>; 2] },
 }
 
 #[derive(Clone)]
@@ -144,17 +144,17 @@ enum Mode {
     Same,
     Step(i128),
     /// The quotient of another register by 2^32.
-    High(bool, u8),
+    High(bool, u16),
     Lost,
 }
 
 struct Head {
     inside: Vec<bool>,
     turns: Symbol,
-    modes: HashMap<(bool, u8), Mode>,
+    modes: HashMap<(bool, u16), Mode>,
     lost_predicates: BTreeSet<(bool, usize)>,
     /// What was in lost registers.
-    words: HashMap<(bool, u8), Words>,
+    words: HashMap<(bool, u16), Words>,
     invariants: Vec<Form>,
     refuted: Vec<Form>,
 }
@@ -293,13 +293,14 @@ impl<'a> Evaluator<'a> {
     /// Each register has something in it that is no parameter.
     fn start(&mut self) -> State {
         self.place = (0, usize::MAX, 0);
-        let mut registers = || -> Vec<Value> {
-            (0..256).map(|_| Value::Plain(Rc::new(self.single(&Words::new())))).collect()
+        let Counts { registers, predicates } = self.code.counts;
+        let mut any = |count: usize| -> Vec<Value> {
+            (0..count).map(|_| Value::Plain(Rc::new(self.single(&Words::new())))).collect()
         };
         let unknown = Rc::new(Truth::default());
         State {
-            registers: [registers(), registers()],
-            predicates: [vec![unknown.clone(); 8], vec![unknown; 8]],
+            registers: registers.map(&mut any),
+            predicates: predicates.map(|count| vec![unknown.clone(); count]),
             facts: Vec::new(),
             guesses: Vec::new(),
         }
@@ -335,9 +336,8 @@ impl<'a> Evaluator<'a> {
         let (first, rest) = ways.split_first()?;
         let mut state: State = (*first).clone();
         for (way, other) in rest.iter().enumerate() {
-            for uniform in [false, true] {
-                for number in 0..256 {
-                    let kind = usize::from(uniform);
+            for kind in 0..2 {
+                for number in 0..state.registers[kind].len() {
                     let (one, two) =
                         (&state.registers[kind][number], &other.registers[kind][number]);
                     if one == two {
@@ -349,8 +349,7 @@ impl<'a> Evaluator<'a> {
                     let form = self.hull((&one, &state.facts), (&two, &other.facts));
                     state.registers[kind][number] = Value::Plain(Rc::new(form));
                 }
-                for number in 0..8 {
-                    let kind = usize::from(uniform);
+                for number in 0..state.predicates[kind].len() {
                     if state.predicates[kind][number] != other.predicates[kind][number] {
                         state.predicates[kind][number] = Rc::default();
                     }
@@ -415,7 +414,7 @@ impl<'a> Evaluator<'a> {
         state.guesses.clear();
         // What is chosen by a predicate may be chosen by another value of it in the next turn.
         for kind in 0..2 {
-            for number in 0..256 {
+            for number in 0..state.registers[kind].len() {
                 let place = (at, usize::MAX - 3, (number + 256 * kind) * 16);
                 if let Value::Chosen { .. } = &state.registers[kind][number] {
                     self.place = place;
@@ -461,8 +460,8 @@ impl<'a> Evaluator<'a> {
         let first = Form::number(0);
         for back in back {
             for kind in 0..2 {
-                for slot in 0..256 {
-                    let key = (kind == 1, slot as u8);
+                for slot in 0..state.registers[kind].len() {
+                    let key = (kind == 1, slot as u16);
                     let mode = head.modes.get(&key).copied().unwrap_or(Mode::Same);
                     let value = &back.registers[kind][slot];
                     if mode == Mode::Lost {
@@ -510,7 +509,7 @@ impl<'a> Evaluator<'a> {
                     };
                     head.modes.insert(key, mode);
                 }
-                for number in 0..8 {
+                for number in 0..state.predicates[kind].len() {
                     // One that is made in the loop may be about other numbers in each turn.
                     let same = entry.predicates[kind][number] == back.predicates[kind][number];
                     if !same && head.lost_predicates.insert((kind == 1, number)) {
@@ -568,8 +567,8 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Whether a register is the quotient of another by 2^32.
-    fn is_high(&mut self, state: &State, own: (bool, u8), of: (bool, u8)) -> bool {
-        let get = |(uniform, number): (bool, u8)| match &state.registers[usize::from(uniform)]
+    fn is_high(&mut self, state: &State, own: (bool, u16), of: (bool, u16)) -> bool {
+        let get = |(uniform, number): (bool, u16)| match &state.registers[usize::from(uniform)]
             [usize::from(number)]
         {
             Value::Plain(form) => Some(form.clone()),
@@ -584,13 +583,13 @@ impl<'a> Evaluator<'a> {
     /// turn by `difference`.
     fn high(
         &mut self,
-        own: (bool, u8),
+        own: (bool, u16),
         difference: &Form,
         head: &Head,
         entry: &State,
         state: &State,
     ) -> Option<Mode> {
-        let mut steps: Vec<((bool, u8), i128)> = head
+        let mut steps: Vec<((bool, u16), i128)> = head
             .modes
             .iter()
             .filter_map(|(&key, mode)| match mode {
@@ -703,7 +702,7 @@ impl<'a> Evaluator<'a> {
                 }
             }
         }
-        let slot = &mut state.predicates[usize::from(predicate.uniform)][usize::from(index) % 8];
+        let slot = &mut state.predicates[usize::from(predicate.uniform)][usize::from(index)];
         let mut truth = (**slot).clone();
         truth.known = Some(value);
         *slot = Rc::new(truth);
@@ -713,11 +712,11 @@ impl<'a> Evaluator<'a> {
         let truth = match predicate.index {
             None => Truth::known(true),
             Some(index) => {
-                (*state.predicates[usize::from(predicate.uniform)][usize::from(index) % 8]).clone()
+                (*state.predicates[usize::from(predicate.uniform)][usize::from(index)]).clone()
             }
         };
         if let Some(((uniform, index), value)) = truth.only_if
-            && state.predicates[usize::from(uniform)][usize::from(index) % 8].known != Some(value)
+            && state.predicates[usize::from(uniform)][usize::from(index)].known != Some(value)
         {
             return Truth::default();
         }
@@ -769,16 +768,16 @@ impl<'a> Evaluator<'a> {
                     },
                     _ => Truth::default(),
                 };
-                state.predicates[usize::from(predicate.uniform)][usize::from(index) % 8] =
+                state.predicates[usize::from(predicate.uniform)][usize::from(index)] =
                     Rc::new(truth);
             }
         }
     }
 
     /// A predicate is written: what was chosen by its old value is one of both.
-    fn undecide(&mut self, state: &mut State, by: (bool, u8)) {
+    fn undecide(&mut self, state: &mut State, by: (bool, u16)) {
         for kind in 0..2 {
-            for number in 0..256 {
+            for number in 0..state.registers[kind].len() {
                 let value = &state.registers[kind][number];
                 if matches!(value, Value::Chosen { by: other, .. } if *other == by) {
                     let form = self.either(state, &value.clone());
@@ -1392,10 +1391,10 @@ impl<'a> Evaluator<'a> {
             if carry { self.carry(state, &one.predicates_read) } else { Form::number(negations) };
         sum = sum.plus(1, &more)?;
         total = total.and_then(|total| total.plus(1, &more));
-        let written: Vec<Option<u8>> =
+        let written: Vec<Option<u16>> =
             one.predicates_written.iter().map(|written| written.index).collect();
         let over = total.and_then(|total| self.symbols.quotient(&total, size, &state.facts));
-        let truth = |partner: Option<u8>| Truth {
+        let truth = |partner: Option<u16>| Truth {
             known: None,
             carry: over.clone().map(|over| (over, partner)),
             ..Truth::default()

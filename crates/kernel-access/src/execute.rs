@@ -74,9 +74,9 @@ pub fn execute(
         code,
         launch,
         place: [thread, block],
-        general: vec![None; 256],
-        uniform: vec![None; 256],
-        predicates: [[None; 8]; 2],
+        general: vec![None; code.counts.registers[0]],
+        uniform: vec![None; code.counts.registers[1]],
+        predicates: code.counts.predicates.map(|count| vec![None; count]),
         memory,
         wrote: false,
         known: None,
@@ -92,8 +92,8 @@ pub(crate) const ZERO: u8 = 0xff;
 /// What may happen between a branch and where its ways meet. No way ends there: its end would be one
 /// without that place.
 struct Region {
-    general: Vec<u8>,
-    uniform: Vec<u8>,
+    general: Vec<u16>,
+    uniform: Vec<u16>,
     predicates: Vec<Predicate>,
     writes: bool,
 }
@@ -105,7 +105,7 @@ struct State<'a> {
     place: [[u32; 3]; 2],
     general: Vec<Option<u32>>,
     uniform: Vec<Option<u32>>,
-    predicates: [[Option<bool>; 8]; 2],
+    predicates: [Vec<Option<bool>>; 2],
     memory: Memory<'a>,
     /// What was in memory may be no longer there.
     wrote: bool,
@@ -201,14 +201,14 @@ impl State<'_> {
     fn predicate(&self, predicate: Predicate) -> Option<bool> {
         let value = match predicate.index {
             None => true,
-            Some(index) => self.predicates[usize::from(predicate.uniform)][usize::from(index) % 8]?,
+            Some(index) => self.predicates[usize::from(predicate.uniform)][usize::from(index)]?,
         };
         Some(value != predicate.negated)
     }
 
     fn write_predicate(&mut self, predicate: Predicate, value: Option<bool>) {
         if let Some(index) = predicate.index {
-            self.predicates[usize::from(predicate.uniform)][usize::from(index) % 8] = value;
+            self.predicates[usize::from(predicate.uniform)][usize::from(index)] = value;
         }
     }
 
@@ -669,9 +669,11 @@ pub(crate) fn always(one: &Instruction) -> bool {
 /// The second register of a pair.
 pub(crate) fn after(register: Register) -> Register {
     match register {
-        Register::General(number @ 0..254) => Register::General(number + 1),
-        Register::Uniform(number @ 0..254) => Register::Uniform(number + 1),
-        _ => Register::Zero,
+        // In machine code the number 255 is zero; code from elsewhere leaves these two out.
+        Register::General(254 | u16::MAX) | Register::Uniform(254..) => Register::Zero,
+        Register::General(number) => Register::General(number + 1),
+        Register::Uniform(number) => Register::Uniform(number + 1),
+        Register::Zero => Register::Zero,
     }
 }
 

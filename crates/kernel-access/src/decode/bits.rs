@@ -74,7 +74,7 @@ impl Bits {
     }
 
     pub(super) fn general(self, low: u32) -> Register {
-        match self.field(low, low + 8) as u8 {
+        match self.field(low, low + 8) as u16 {
             255 => Register::Zero,
             number => Register::General(number),
         }
@@ -86,7 +86,7 @@ impl Bits {
         } else {
             (self.field(low, low + 6), 63)
         };
-        if number == zero { Register::Zero } else { Register::Uniform(number as u8) }
+        if number == zero { Register::Zero } else { Register::Uniform(number as u16) }
     }
 
     /// A register of the kind that the instruction works on.

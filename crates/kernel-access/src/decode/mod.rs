@@ -52,9 +52,9 @@ impl std::error::Error for DecodeError {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Register {
     /// Each thread has its own.
-    General(u8),
+    General(u16),
     /// The threads of a warp share it.
-    Uniform(u8),
+    Uniform(u16),
     /// Always zero. What is written to it is lost.
     Zero,
 }
@@ -64,7 +64,7 @@ pub enum Register {
 #[non_exhaustive]
 pub struct Predicate {
     /// Its number, or `None` for the one that is always true, to which writes are lost.
-    pub index: Option<u8>,
+    pub index: Option<u16>,
     /// Whether the threads of a warp share it.
     pub uniform: bool,
     /// Whether its opposite counts.
@@ -73,7 +73,7 @@ pub struct Predicate {
 
 impl Predicate {
     fn new(number: u64, uniform: bool, negated: bool) -> Self {
-        Self { index: (number < 7).then_some(number as u8), uniform, negated }
+        Self { index: (number < 7).then_some(number as u16), uniform, negated }
     }
 
     /// Whether it always holds.
