@@ -315,6 +315,9 @@ def main():
             subprocess.run([arguments.nvidia / "bin/nvcc", f"-arch=sm_{architecture}", "-cubin", "-w", "-o", cubin, source],
                            check=True)
             cubins.append(cubin)
+            # For the test that compares what is said of both; see crates/kernel-access/tests/ptx.rs.
+            subprocess.run([arguments.nvidia / "bin/nvcc", f"-arch=compute_{architecture}", "-ptx", "-w", "-o",
+                            cubin.with_suffix(".ptx"), source], check=True)
     count, unknown, wrong = collections.Counter(), collections.Counter(), []
     for cubin in cubins:
         compare(arguments.nvidia / "bin/nvdisasm", arguments.command, cubin, count, unknown, wrong)

@@ -1,11 +1,13 @@
 //! A kernel that is ready to be evaluated, and what it is launched with.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
 use crate::container::Kernel;
-use crate::decode::{DecodeError, Instruction, decode};
+use crate::decode::{DecodeError, INSTRUCTION, Instruction, decode};
 use crate::flow::{Graph, NoGraph};
+use crate::ptx::{self, Module, PtxError};
 
 /// Why a kernel cannot be evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +19,8 @@ pub enum NoCode {
     NoParameters,
     /// The ways through the code are not known.
     Graph(NoGraph),
+    /// The PTX cannot be read, or has an instruction that is not known.
+    Ptx(PtxError),
 }
 
 impl fmt::Display for NoCode {
@@ -25,6 +29,7 @@ impl fmt::Display for NoCode {
             NoCode::Code(error) => error.fmt(f),
             NoCode::NoParameters => f.write_str("the image does not say where the parameters are"),
             NoCode::Graph(error) => error.fmt(f),
+            NoCode::Ptx(error) => error.fmt(f),
         }
     }
 }
@@ -51,6 +56,9 @@ pub struct Code {
     /// Where the parameters are in constant bank 0, and how many bytes they have.
     pub(crate) parameters: (u32, u32),
     pub(crate) counts: Counts,
+    /// Of PTX: the line of each instruction, and the offsets of reads of which nothing depends.
+    lines: Vec<u32>,
+    pub(crate) idle: BTreeSet<usize>,
     /// Constant bank 2.
     constants: Vec<u8>,
     /// After this time an evaluation has no answer.
@@ -74,9 +82,55 @@ impl Code {
             graph,
             parameters,
             counts: Counts::MACHINE,
+            lines: Vec::new(),
+            idle: BTreeSet::new(),
             constants,
             time: None,
         })
+    }
+
+    /// The kernel of this name in PTX, and its ways.
+    ///
+    /// # Errors
+    ///
+    /// When there is none, or any of its ways or instructions is not known.
+    pub fn from_ptx(module: &Module<'_>, name: &str) -> Result<Self, NoCode> {
+        ptx::code(module, name)
+    }
+
+    pub(crate) fn of_ptx(
+        architecture: u32,
+        instructions: Vec<Instruction>,
+        graph: Graph,
+        parameters: (u32, u32),
+        counts: Counts,
+    ) -> Self {
+        Self {
+            architecture,
+            instructions,
+            graph,
+            parameters,
+            counts,
+            lines: Vec::new(),
+            idle: BTreeSet::new(),
+            constants: Vec::new(),
+            time: None,
+        }
+    }
+
+    pub(crate) fn with_lines(self, lines: Vec<u32>, idle: BTreeSet<usize>) -> Self {
+        Self { lines, idle, ..self }
+    }
+
+    /// The instructions, with the numbers that registers have here.
+    pub fn instructions(&self) -> &[Instruction] {
+        &self.instructions
+    }
+
+    /// The line of PTX that the instruction at this offset is from, counted from 1. One line may have
+    /// several. `None` for machine code.
+    pub fn line(&self, at: usize) -> Option<u32> {
+        self.lines.get(at / INSTRUCTION).copied()
     }
 
     /// What [`touch`](crate::touch) says of it takes at most so long, and is

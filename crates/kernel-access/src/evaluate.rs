@@ -1205,6 +1205,10 @@ impl<'a> Evaluator<'a> {
                 }
             }
             Operation::Halves => Some(vec![self.value(state, operand(0))]),
+            Operation::MultiplyLong => self.multiply_long(state, operand(0), operand(1)),
+            Operation::Divide { signed, wide, remainder } => {
+                self.divide(state, [operand(0), operand(1)], (signed, wide), remainder)
+            }
             Operation::Access(access) => self.access(state, one, access, at),
             _ => None,
         };
@@ -1228,6 +1232,13 @@ impl<'a> Evaluator<'a> {
                         Operation::Other(name) if SINGLES.contains(&name) => 1,
                         Operation::Other("DADD" | "DMUL" | "DFMA" | "F2F" | "F2I" | "I2F") => 2,
                         Operation::Other(_) => 4,
+                        // Each register is named.
+                        Operation::Computed
+                        | Operation::Shift { .. }
+                        | Operation::Logic(_)
+                        | Operation::Minimum { .. }
+                        | Operation::Absolute
+                        | Operation::Divide { wide: false, .. } => 1,
                         _ => 2,
                     };
                     for _ in 0..count {
@@ -1248,6 +1259,13 @@ impl<'a> Evaluator<'a> {
             }
         }
         let Some((mut register, count)) = one.destination else { return (Vec::new(), Vec::new()) };
+        if matches!(one.operation, Operation::Computed) && count == 2 {
+            // It may be an address.
+            let form = self.double(&words);
+            if let Some(halves) = self.halves(state, form) {
+                return (halves, Vec::new());
+            }
+        }
         let mut forms = vec![self.single(&words)];
         for _ in 1..count {
             register = after(register);
@@ -1283,6 +1301,62 @@ impl<'a> Evaluator<'a> {
         }
         let words = self.words_of(&[first, second]);
         Some(self.fresh((least, most), (-(1 << 70), 1 << 70), &words))
+    }
+
+    fn multiply_long(
+        &mut self,
+        state: &State,
+        first: Operand,
+        second: Operand,
+    ) -> Option<Vec<Form>> {
+        let (a, b) = (self.wide(state, first), self.wide(state, second));
+        let product = match self.product(state, &a, &b) {
+            Some(product) => product,
+            None => {
+                let a = self.view(&state.facts, &a, DOUBLE, true)?;
+                let b = self.view(&state.facts, &b, DOUBLE, true)?;
+                self.product(state, &a, &b)?
+            }
+        };
+        self.halves(state, product)
+    }
+
+    fn divide(
+        &mut self,
+        state: &State,
+        operands: [Operand; 2],
+        (signed, wide): (bool, bool),
+        remainder: bool,
+    ) -> Option<Vec<Form>> {
+        let size = if wide { DOUBLE } else { SINGLE };
+        let [a, b] = operands.map(|operand| {
+            let form = if wide { self.wide(state, operand) } else { self.value(state, operand) };
+            self.view(&state.facts, &form, size, signed)
+        });
+        let (a, b) = (a?, b?);
+        let (Some(low), Some(high)) = self.symbols.bounds(&a, &state.facts) else { return None };
+        // By zero it may be any number.
+        let (Some(least @ 1..), Some(most)) = self.symbols.bounds(&b, &state.facts) else {
+            return None;
+        };
+        let form = match b.as_number() {
+            Some(divisor) if low >= 0 => {
+                let quotient = self.symbols.quotient(&a, divisor, &state.facts)?;
+                if remainder { a.plus(-divisor, &quotient)? } else { quotient }
+            }
+            _ => {
+                let bounds = if remainder {
+                    (low.max(1 - most).min(0), high.min(most - 1).max(0))
+                } else {
+                    // What is divided by more is nearer to zero.
+                    let by = |negative: bool| if negative { least } else { most };
+                    (low / by(low < 0), high / by(high >= 0))
+                };
+                let words = self.words_of(&[&a, &b]);
+                self.fresh(bounds, (-size, size), &words)
+            }
+        };
+        if wide { self.halves(state, form) } else { Some(vec![form]) }
     }
 
     fn multiply_add(
@@ -1722,6 +1796,13 @@ impl<'a> Evaluator<'a> {
             self.seen.push(seen);
         }
         match access.kind {
+            // All registers that are written to memory are named.
+            AccessKind::Atomic | AccessKind::Reduce if one.sources.len() > 1 => {
+                for source in &one.sources {
+                    let form = self.value(state, source.operand);
+                    self.symbols.words(&form, &mut self.stored);
+                }
+            }
             AccessKind::Write | AccessKind::Reduce => {
                 let mut register = match one.sources.first() {
                     Some(Source { operand: Operand::Register(register), .. }) => *register,

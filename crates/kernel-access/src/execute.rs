@@ -400,6 +400,25 @@ impl State<'_> {
                 plain(self.value(operand(0)).map(|value| (value as i32).wrapping_abs() as u32))
             }
             Operation::Halves => plain(self.value(operand(0))),
+            Operation::MultiplyLong => {
+                let numbers = self.wide(operand(0)).zip(self.wide(operand(1)));
+                Outcome::wide(numbers.map(|(a, b)| a.wrapping_mul(b)))
+            }
+            Operation::Divide { signed, wide, remainder } => {
+                let number = |operand| match wide {
+                    true => self.wide(operand),
+                    false if signed => self.value(operand).map(|value| value as i32 as u64),
+                    false => self.value(operand).map(u64::from),
+                };
+                let numbers = number(operand(0)).zip(number(operand(1))).filter(|(_, by)| *by != 0);
+                let value = numbers.map(|(a, b)| match (signed, remainder) {
+                    (true, false) => (a as i64).wrapping_div(b as i64) as u64,
+                    (true, true) => (a as i64).wrapping_rem(b as i64) as u64,
+                    (false, false) => a / b,
+                    (false, true) => a % b,
+                });
+                Outcome::wide(value)
+            }
             Operation::Access(access) => self.access(access, at, holds),
             _ => Outcome::UNKNOWN,
         }

@@ -11,4 +11,5 @@ pub mod execute;
 pub mod flow;
 mod form;
 pub mod parameters;
+pub mod ptx;
 pub mod touch;

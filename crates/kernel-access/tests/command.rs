@@ -15,7 +15,8 @@ fn the_command_prints_kernels_and_their_parameters() {
     let image =
         cubin(0x0600_5a04, 8, &[("k", &[0; 32], &[(0, 8), (8, 4)]), ("other", &[0; 16], &[])]);
     let text = "sm_90 k: 32 bytes of code\n  parameter 0: 8 bytes at 0\n  parameter 1: 4 bytes at 8\n  which parameters it reads is not known: the instruction at 0x0 is not known\n";
-    let all = fatbin(&[(2, 90, ZSTD, 64, &image), (1, 90, PLAIN, 64, b".version 8.0\n")]);
+    let ptx = ".version 8.0\n.target sm_80\n.address_size 64\n.entry t(.param .u64 to)\n{ .reg .b64 a; ld.param.u64 a, [to]; st.u8 [a], 1; ret; }\n";
+    let all = fatbin(&[(2, 90, ZSTD, 64, &image), (1, 90, PLAIN, 64, ptx.as_bytes())]);
     let mut library = b"\x7fELF, of a host".to_vec();
     library.resize(64, 1);
     library.extend(&all);
@@ -29,14 +30,20 @@ fn the_command_prints_kernels_and_their_parameters() {
         "{text}sm_90 other: 16 bytes of code\n  which parameters it reads is not known: the instruction at 0x0 is not known\n"
     );
     let with_code = format!("{text}  0000 @P0 ?\n  0010 @P0 ?\n");
-    let with_ptx = format!("{whole}PTX, 13 bytes\n");
-    let cases: [(&[u8], &[&str], i32, &str); 8] = [
+    let with_ptx = format!(
+        "{whole}PTX, {} bytes\nPTX for sm_80 t\n  parameter 0: 8 bytes at 0\n  word at 0: written\n",
+        ptx.len()
+    );
+    let of_ptx = "PTX for sm_80 t\n  parameter 0: 8 bytes at 0\n  word at 0: written\n  0000 5: LDC.8 R0, c[0x0][0x160]\n  0010 5: STORE.GENERIC.1 [R0], 0x1\n  0020 5: EXIT\n  0030 5: EXIT\n";
+    let cases: [(&[u8], &[&str], i32, &str); 10] = [
         (&image, &[], 0, &whole),
         (&all, &[], 0, &with_ptx),
         (&library, &[], 0, &with_ptx),
         (&library, &["k"], 0, text),
         (&library, &["k", "--code"], 0, &with_code),
         (&library, &["none"], 3, ""),
+        (&library, &["t", "--code"], 0, of_ptx),
+        (b".version 8.0\n.target sm_80\n", &[], 1, "PTX, 27 bytes\n"),
         (&damaged, &[], 1, ""),
         (b"int main() {}", &[], 1, ""),
     ];

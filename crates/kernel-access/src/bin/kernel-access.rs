@@ -3,9 +3,10 @@
 use std::process::ExitCode;
 
 use cuda_kernel_access::code::{Code, Launch};
-use cuda_kernel_access::container::{Cubin, Error, Image, Kernel, entries, find};
+use cuda_kernel_access::container::{Cubin, Error, Image, Kernel, Parameter, entries, find};
 use cuda_kernel_access::decode::{INSTRUCTION, decode};
 use cuda_kernel_access::parameters::bytes_read;
+use cuda_kernel_access::ptx::{Entry, Module};
 use cuda_kernel_access::touch::{Uses, may_touch, summary, surely_touched};
 
 const USAGE: &str = "usage: kernel-access FILE [KERNEL] [--code] [--launch GRID BLOCK ARGUMENT...]
@@ -86,7 +87,7 @@ fn print(
     out: &mut impl std::io::Write,
 ) -> std::io::Result<ExitCode> {
     let mut printed = false;
-    let mut failed = false;
+    let (mut failed, mut damaged) = (false, false);
     let mut report = |error: &Error| {
         eprintln!("kernel-access: {error}");
         failed = true;
@@ -138,14 +139,30 @@ fn print(
                 }
                 Err(error) => report(&error),
             },
-            Image::Ptx(text) if wanted.is_none() => {
-                writeln!(out, "PTX, {} bytes", text.len())?;
-                printed = true;
+            Image::Ptx(text) => {
+                if wanted.is_none() {
+                    writeln!(out, "PTX, {} bytes", text.len())?;
+                    printed = true;
+                }
+                match Module::parse(text) {
+                    Ok(module) => {
+                        let is_wanted =
+                            |entry: &&Entry<'_>| wanted.is_none_or(|name| name == entry.name);
+                        for entry in module.entries.iter().filter(is_wanted) {
+                            print_entry(out, &module, entry, code, launch)?;
+                            printed = true;
+                        }
+                    }
+                    Err(error) => {
+                        eprintln!("kernel-access: {error}");
+                        damaged = true;
+                    }
+                }
             }
             _ => {}
         }
     }
-    Ok(if failed {
+    Ok(if failed || damaged {
         ExitCode::FAILURE
     } else if printed {
         ExitCode::SUCCESS
@@ -160,13 +177,7 @@ fn print_kernel(
     kernel: &Kernel<'_>,
 ) -> std::io::Result<()> {
     writeln!(out, "sm_{architecture} {}: {} bytes of code", kernel.name, kernel.code.len())?;
-    for parameter in &kernel.parameters {
-        writeln!(
-            out,
-            "  parameter {}: {} bytes at {}",
-            parameter.ordinal, parameter.size, parameter.offset
-        )?;
-    }
+    print_parameters(out, &kernel.parameters)?;
     match bytes_read(architecture, kernel) {
         Ok(ranges) => {
             let ranges: Vec<_> =
@@ -179,6 +190,42 @@ fn print_kernel(
         }
         Err(reason) => writeln!(out, "  which parameters it reads is not known: {reason}"),
     }
+}
+
+fn print_parameters(
+    out: &mut impl std::io::Write,
+    parameters: &[Parameter],
+) -> std::io::Result<()> {
+    for parameter in parameters {
+        writeln!(
+            out,
+            "  parameter {}: {} bytes at {}",
+            parameter.ordinal, parameter.size, parameter.offset
+        )?;
+    }
+    Ok(())
+}
+
+fn print_entry(
+    out: &mut impl std::io::Write,
+    module: &Module<'_>,
+    entry: &Entry<'_>,
+    code: bool,
+    launch: Option<&Asked>,
+) -> std::io::Result<()> {
+    writeln!(out, "PTX for sm_{} {}", module.architecture, entry.name)?;
+    print_parameters(out, &entry.parameters)?;
+    let found = match Code::from_ptx(module, entry.name) {
+        Ok(found) => found,
+        Err(reason) => return writeln!(out, "  what it touches is not known: {reason}"),
+    };
+    print_touched(out, &found, &entry.parameters, launch)?;
+    if code {
+        for (at, instruction) in (0..).step_by(INSTRUCTION).zip(found.instructions()) {
+            writeln!(out, "  {at:04x} {}: {instruction}", found.line(at).unwrap_or(0))?;
+        }
+    }
+    Ok(())
 }
 
 /// A launch as it was asked for.
@@ -206,12 +253,12 @@ impl Asked {
     }
 
     /// With the arguments where the kernel has its parameters. `None` if one does not fit.
-    fn launch(&self, kernel: &Kernel<'_>) -> Option<Launch> {
+    fn launch(&self, parameters: &[Parameter]) -> Option<Launch> {
         let mut bytes = Vec::new();
-        if self.arguments.len() > kernel.parameters.len() {
+        if self.arguments.len() > parameters.len() {
             return None;
         }
-        for (parameter, argument) in kernel.parameters.iter().zip(&self.arguments) {
+        for (parameter, argument) in parameters.iter().zip(&self.arguments) {
             let (offset, size) = (parameter.offset as usize, parameter.size as usize);
             let mut value = argument.clone();
             let more = value.split_off(size.min(value.len()));
@@ -255,7 +302,16 @@ fn print_uses(
         Ok(code) => code,
         Err(reason) => return writeln!(out, "  what it touches is not known: {reason}"),
     };
-    match summary(&code) {
+    print_touched(out, &code, &kernel.parameters, launch)
+}
+
+fn print_touched(
+    out: &mut impl std::io::Write,
+    code: &Code,
+    parameters: &[Parameter],
+    launch: Option<&Asked>,
+) -> std::io::Result<()> {
+    match summary(code) {
         Ok(summary) => {
             for word in summary.words.iter().filter(|word| !word.uses.none()) {
                 writeln!(out, "  word at {}: {}", word.offset, names(word.uses))?;
@@ -267,10 +323,10 @@ fn print_uses(
         Err(reason) => writeln!(out, "  what it touches is not known: {reason}")?,
     }
     let Some(asked) = launch else { return Ok(()) };
-    let Some(launch) = asked.launch(kernel) else {
+    let Some(launch) = asked.launch(parameters) else {
         return writeln!(out, "  the arguments do not fit its parameters");
     };
-    match may_touch(&code, &launch) {
+    match may_touch(code, &launch) {
         Ok(spans) => {
             for span in spans {
                 let kind = format!("{:?}", span.kind);
@@ -289,7 +345,7 @@ fn print_uses(
         }
         Err(reason) => writeln!(out, "  where its accesses may be is not known: {reason}")?,
     }
-    for touch in surely_touched(&code, &launch) {
+    for touch in surely_touched(code, &launch) {
         writeln!(
             out,
             "  surely: {:04x} {:?} {:#x}, {} bytes",

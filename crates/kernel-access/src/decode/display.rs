@@ -180,6 +180,15 @@ impl Instruction {
             Operation::PredicateLogic(_) => f.write_str("PLOP3"),
             Operation::Absolute => f.write_str("IABS"),
             Operation::Halves => f.write_str("HALVES"),
+            Operation::Computed => f.write_str("COMPUTED"),
+            Operation::MultiplyLong => f.write_str("IMUL.64"),
+            Operation::Divide { signed, wide, remainder } => write!(
+                f,
+                "{}.{}{}",
+                if remainder { "IREM" } else { "IDIV" },
+                if signed { "S" } else { "U" },
+                if wide { "64" } else { "32" }
+            ),
             Operation::Access(access) => {
                 let kind = match access.kind {
                     AccessKind::Read => "LOAD",

@@ -228,6 +228,20 @@ pub enum Operation {
     Absolute,
     /// Two halves of 16 bits, as constants: a way to write a number.
     Halves,
+    /// A number of which only this is known: it depends on nothing but the sources, exactly these
+    /// registers, and all of the destination is written. In PTX only.
+    Computed,
+    /// The lower half of the product of two numbers of 64 bits. In PTX only.
+    MultiplyLong,
+    /// The first divided by the second, towards zero. In PTX only.
+    Divide {
+        /// The numbers are signed.
+        signed: bool,
+        /// Of 64 bits.
+        wide: bool,
+        /// The result is the remainder.
+        remainder: bool,
+    },
     /// Memory is accessed.
     Access(Access),
     /// To [`target`](Instruction::target), if the guard and the predicates read hold.

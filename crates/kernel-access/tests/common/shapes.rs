@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use cuda_kernel_access::code::{Code, Launch, NoCode};
 use cuda_kernel_access::container::Cubin;
+use cuda_kernel_access::ptx::{Entry, Module};
 
 /// A kernel, ready to be evaluated.
 pub struct Shape {
@@ -63,7 +64,11 @@ pub fn shapes() -> Vec<Shape> {
             .unwrap_or_else(|error| panic!("{architecture} {name} {error}"));
         shapes.push(Shape { architecture, name: name.into(), code, bytes, bank });
     }
-    for path in compiled() {
+    shapes.extend(texts(include_str!("../shapes.ptx")));
+    for path in compiled("ptx") {
+        shapes.extend(texts(&std::fs::read_to_string(path).expect("a text")));
+    }
+    for path in compiled("cubin") {
         let image = std::fs::read(&path).expect("a file");
         let cubin = Cubin::parse(&image).expect("a cubin");
         for kernel in &cubin.kernels {
@@ -77,13 +82,30 @@ pub fn shapes() -> Vec<Shape> {
     shapes
 }
 
+/// The kernels of a text, of those that there are cases of.
+fn texts(text: &str) -> Vec<Shape> {
+    let module = Module::parse(text).unwrap_or_else(|error| panic!("{error}"));
+    let shape = |entry: &Entry<'_>| {
+        case(entry.name, 0)?;
+        let code = Code::from_ptx(&module, entry.name)
+            .unwrap_or_else(|error| panic!("{}: {error}", entry.name));
+        let (name, bytes, bank) = (entry.name.into(), Vec::new(), (0, 0));
+        Some(Shape { architecture: PTX, name, code, bytes, bank })
+    };
+    module.entries.iter().filter_map(shape).collect()
+}
+
+/// Stands for an architecture where the code is made of a text.
+pub const PTX: u32 = 0;
+
 /// `CUDA_KERNEL_ACCESS_CORPUS` is the folder in which tools/kernels compiles.
-fn compiled() -> Vec<std::path::PathBuf> {
+pub fn compiled(ending: &str) -> Vec<std::path::PathBuf> {
     let Some(folder) = std::env::var_os("CUDA_KERNEL_ACCESS_CORPUS") else { return Vec::new() };
     let files = std::fs::read_dir(folder).expect("a folder");
     let files = files.map(|file| file.expect("an entry").path());
-    let found: Vec<_> = files.filter(|path| path.to_string_lossy().ends_with(".cubin")).collect();
-    assert!(!found.is_empty(), "no cubins");
+    let ends = |path: &std::path::PathBuf| path.extension().is_some_and(|one| one == ending);
+    let found: Vec<_> = files.filter(ends).collect();
+    assert!(!found.is_empty(), "no {ending}");
     found
 }
 
@@ -498,7 +520,7 @@ pub fn mutated() -> Vec<(String, Code)> {
         (state >> 33) as usize % below
     };
     let mut mutated = Vec::new();
-    for shape in shapes() {
+    for shape in shapes().into_iter().filter(|shape| shape.architecture != PTX) {
         for _ in 0..20 {
             let mut bytes = shape.bytes().to_vec();
             for _ in 0..=random(3) {

@@ -1,0 +1,138 @@
+//! PTX: the text that the driver compiles for its device when a program brings no machine code for it.
+//!
+//! A [`Module`] has the kernels of a text with their parameters, which lie in a launch as they do
+//! for machine code. [`Code::from_ptx`](crate::code::Code::from_ptx) makes the same instructions of
+//! a kernel that machine code is decoded to, so everything that is said of a kernel's code is said of
+//! its PTX in the same way.
+//!
+//! An instruction that is not known has no effect on memory only if it is in a list of those; any other
+//! makes the kernel unknown. The driver may leave out a read of which nothing depends, so none of
+//! these is sure.
+
+mod accesses;
+mod arithmetic;
+mod calls;
+mod instructions;
+mod lexer;
+mod parse;
+mod registers;
+mod translate;
+
+use std::collections::HashMap;
+use std::fmt;
+
+use crate::code::{Code, Counts, NoCode};
+use crate::container::Parameter;
+use crate::decode::INSTRUCTION;
+use crate::flow::Graph;
+
+/// The longest text that is read.
+pub const MAX_TEXT: usize = 64 << 20;
+
+/// Why PTX cannot be read, or what its kernel touches is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PtxError {
+    /// The text is damaged in this line, or has a form that is not read.
+    Damaged(u32),
+    /// It is longer than [`MAX_TEXT`], or a kernel has more instructions or registers than are read.
+    TooLarge,
+    /// Addresses have 32 bits.
+    Narrow,
+    /// There is no kernel of this name, or its code is not in the text.
+    NoKernel,
+    /// The instruction in this line is not known.
+    Instruction(u32),
+    /// The operands of the instruction in this line are not understood.
+    Operands(u32),
+    /// The instruction in this line calls a function that is not in the text.
+    Call(u32),
+    /// The instruction in this line takes the address of the kernel's parameters.
+    Address(u32),
+}
+
+impl fmt::Display for PtxError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PtxError::Damaged(line) => write!(f, "PTX is not understood in line {line}"),
+            PtxError::TooLarge => f.write_str("the PTX is too large"),
+            PtxError::Narrow => f.write_str("PTX with addresses of 32 bits is not read"),
+            PtxError::NoKernel => f.write_str("the PTX has no kernel of this name"),
+            PtxError::Instruction(line) => {
+                write!(f, "the PTX instruction in line {line} is not known")
+            }
+            PtxError::Operands(line) => {
+                write!(f, "the operands of the PTX instruction in line {line} are not understood")
+            }
+            PtxError::Call(line) => write!(f, "the call in line {line} goes to another function"),
+            PtxError::Address(line) => {
+                write!(f, "the PTX takes the address of the parameters in line {line}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for PtxError {}
+
+/// A kernel in PTX.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Entry<'a> {
+    /// The name as the driver has it, mangled.
+    pub name: &'a str,
+    /// In their order, which is that of their offsets.
+    pub parameters: Vec<Parameter>,
+    pub(crate) function: usize,
+}
+
+/// What a PTX text contains.
+#[derive(Clone, Debug)]
+pub struct Module<'a> {
+    /// As in `.target sm_90`: 90, the oldest that it is for.
+    pub architecture: u32,
+    /// Its kernels, in their order.
+    pub entries: Vec<Entry<'a>>,
+    functions: Vec<parse::Function<'a>>,
+    variables: HashMap<&'a str, parse::Space>,
+}
+
+impl<'a> Module<'a> {
+    /// The kernels of a text.
+    ///
+    /// # Errors
+    ///
+    /// When anything but the instructions of a function is damaged, or addresses have 32 bits.
+    /// Instructions are read with the kernel that they belong to.
+    pub fn parse(text: &'a str) -> Result<Self, PtxError> {
+        if text.len() > MAX_TEXT {
+            return Err(PtxError::TooLarge);
+        }
+        parse::module(text)
+    }
+
+    /// The kernel of that name.
+    pub fn entry(&self, name: &str) -> Option<&Entry<'a>> {
+        self.entries.iter().find(|entry| entry.name == name)
+    }
+
+    /// The function with code of that name.
+    fn function(&self, name: &str) -> Option<usize> {
+        // A declaration may come before the function itself.
+        self.functions.iter().position(|one| one.name == name && one.body.is_some())
+    }
+}
+
+/// A kernel's code, with the parameters where they are in a launch.
+pub(crate) fn code(module: &Module<'_>, name: &str) -> Result<Code, NoCode> {
+    let entry = module.entry(name).ok_or(NoCode::Ptx(PtxError::NoKernel))?;
+    let mut translated = translate::translate(module, entry.function).map_err(NoCode::Ptx)?;
+    let graph = Graph::new(&translated.code).map_err(NoCode::Graph)?;
+    let idle = registers::idle(&translated);
+    let idle = idle.into_iter().map(|index| index * INSTRUCTION).collect();
+    let counts: Counts = registers::assign(&mut translated, &graph).map_err(NoCode::Ptx)?;
+    let last = entry.parameters.last();
+    let size = last.map_or(0, |last| last.offset + last.size);
+    let parameters = (translate::BASE, size);
+    Ok(Code::of_ptx(translate::LAYOUT, translated.code, graph, parameters, counts)
+        .with_lines(translated.lines, idle))
+}

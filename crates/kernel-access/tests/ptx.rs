@@ -1,0 +1,661 @@
+//! PTX that is written here, against what its instructions are said to do.
+
+mod common;
+#[path = "common/shapes.rs"]
+mod shapes;
+
+use cuda_kernel_access::code::{Code, Launch, NoCode};
+use cuda_kernel_access::container::Cubin;
+use cuda_kernel_access::decode::AccessKind;
+use cuda_kernel_access::execute::{End, Touch, execute};
+use cuda_kernel_access::ptx::{Module, PtxError};
+use cuda_kernel_access::touch::{Span, Unknown, Uses, may_touch, summary, surely_touched};
+use shapes::case;
+
+const HEAD: &str = ".version 8.0\n.target sm_80\n.address_size 64\n";
+
+/// A kernel of the name `k`.
+fn code(text: &str) -> Result<Code, NoCode> {
+    let text = format!("{HEAD}{text}");
+    let module = Module::parse(&text).map_err(NoCode::Ptx)?;
+    Code::from_ptx(&module, "k")
+}
+
+/// What an instruction leaves in its result, by three numbers.
+type Judge = fn(u64, u64, u64) -> u64;
+
+/// The numbers are in `%rd1` to `%rd3`, their lower parts in `%r1` and `%rs1` and so on. The result
+/// is in `%rd0`, `%r0` or `%rs0`, by its bits.
+const COMPUTED: &[(&str, u32, Judge)] = &[
+    ("add.s32 %r0, %r1, %r2;", 32, |a, b, _| a.wrapping_add(b)),
+    ("add.u64 %rd0, %rd1, %rd2;", 64, |a, b, _| a.wrapping_add(b)),
+    ("add.s64 %rd0, %rd1, -7;", 64, |a, _, _| a.wrapping_sub(7)),
+    ("sub.s32 %r0, %r1, %r2;", 32, |a, b, _| a.wrapping_sub(b)),
+    ("sub.u64 %rd0, %rd1, %rd2;", 64, |a, b, _| a.wrapping_sub(b)),
+    ("sub.s32 %r0, 9, %r2;", 32, |_, b, _| 9_u64.wrapping_sub(b)),
+    ("add.s16 %rs0, %rs1, %rs2;", 16, |a, b, _| a.wrapping_add(b)),
+    ("mul.lo.s32 %r0, %r1, %r2;", 32, |a, b, _| a.wrapping_mul(b)),
+    ("mul.lo.u64 %rd0, %rd1, %rd2;", 64, |a, b, _| a.wrapping_mul(b)),
+    ("mul.lo.s16 %rs0, %rs1, %rs2;", 16, |a, b, _| a.wrapping_mul(b)),
+    ("mul.hi.s32 %r0, %r1, %r2;", 32, |a, b, _| (s32(a).wrapping_mul(s32(b)) >> 32) as u64),
+    ("mul.hi.u32 %r0, %r1, %r2;", 32, |a, b, _| (u32(a) * u32(b)) >> 32),
+    ("mul.wide.s32 %rd0, %r1, %r2;", 64, |a, b, _| s32(a).wrapping_mul(s32(b)) as u64),
+    ("mul.wide.u32 %rd0, %r1, %r2;", 64, |a, b, _| u32(a) * u32(b)),
+    ("mul.wide.s16 %r0, %rs1, %rs2;", 32, |a, b, _| (s16(a) * s16(b)) as u64),
+    ("mul.wide.u16 %r0, %rs1, %rs2;", 32, |a, b, _| u16(a) * u16(b)),
+    ("mad.lo.s32 %r0, %r1, %r2, %r3;", 32, |a, b, c| a.wrapping_mul(b).wrapping_add(c)),
+    ("mad.hi.s32 %r0, %r1, %r2, %r3;", 32, |a, b, c| {
+        ((s32(a).wrapping_mul(s32(b)) >> 32) as u64).wrapping_add(c)
+    }),
+    ("mad.hi.u32 %r0, %r1, %r2, %r3;", 32, |a, b, c| ((u32(a) * u32(b)) >> 32).wrapping_add(c)),
+    ("mad.wide.s32 %rd0, %r1, %r2, %rd3;", 64, |a, b, c| {
+        (s32(a).wrapping_mul(s32(b)) as u64).wrapping_add(c)
+    }),
+    ("mad.wide.u32 %rd0, %r1, %r2, %rd3;", 64, |a, b, c| (u32(a) * u32(b)).wrapping_add(c)),
+    ("mad.wide.u16 %r0, %rs1, %rs2, %r3;", 32, |a, b, c| (u16(a) * u16(b)).wrapping_add(c)),
+    ("mad.lo.s64 %rd0, %rd1, %rd2, %rd3;", 64, |a, b, c| a.wrapping_mul(b).wrapping_add(c)),
+    ("div.s32 %r0, %r1, %r2;", 32, |a, b, _| (s32(a) as i32).wrapping_div(b as i32) as u64),
+    ("div.u32 %r0, %r1, %r2;", 32, |a, b, _| u32(a) / u32(b)),
+    ("div.s64 %rd0, %rd1, %rd2;", 64, |a, b, _| (a as i64).wrapping_div(b as i64) as u64),
+    ("div.u64 %rd0, %rd1, %rd2;", 64, |a, b, _| a / b),
+    ("rem.s32 %r0, %r1, %r2;", 32, |a, b, _| (a as i32).wrapping_rem(b as i32) as u64),
+    ("rem.u32 %r0, %r1, 24;", 32, |a, _, _| u32(a) % 24),
+    ("rem.s64 %rd0, %rd1, %rd2;", 64, |a, b, _| (a as i64).wrapping_rem(b as i64) as u64),
+    ("rem.u64 %rd0, %rd1, 1000;", 64, |a, _, _| a % 1000),
+    ("div.u16 %rs0, %rs1, %rs2;", 16, |a, b, _| u16(a) / u16(b)),
+    ("div.s16 %rs0, %rs1, 3;", 16, |a, _, _| (s16(a) / 3) as u64),
+    ("shl.b32 %r0, %r1, %r2;", 32, |a, b, _| u32(a).checked_shl(b as u32).unwrap_or(0)),
+    ("shl.b32 %r0, %r1, 5;", 32, |a, _, _| a << 5),
+    ("shl.b16 %rs0, %rs1, 3;", 16, |a, _, _| a << 3),
+    ("shl.b64 %rd0, %rd1, %r2;", 64, |a, b, _| a.checked_shl(b as u32).unwrap_or(0)),
+    ("shl.b64 %rd0, %rd1, 3;", 64, |a, _, _| a << 3),
+    ("shl.b64 %rd0, %rd1, 35;", 64, |a, _, _| a << 35),
+    ("shr.u32 %r0, %r1, %r2;", 32, |a, b, _| u32(a).checked_shr(b as u32).unwrap_or(0)),
+    ("shr.u32 %r0, %r1, 4;", 32, |a, _, _| u32(a) >> 4),
+    ("shr.s32 %r0, %r1, %r2;", 32, |a, b, _| (s32(a) >> (b as u32).min(31)) as u64),
+    ("shr.s32 %r0, %r1, 4;", 32, |a, _, _| (s32(a) >> 4) as u64),
+    ("shr.u16 %rs0, %rs1, 3;", 16, |a, _, _| u16(a) >> 3),
+    ("shr.s16 %rs0, %rs1, 3;", 16, |a, _, _| (s16(a) >> 3) as u64),
+    ("shr.u64 %rd0, %rd1, %r2;", 64, |a, b, _| a.checked_shr(b as u32).unwrap_or(0)),
+    ("shr.u64 %rd1, %rd1, 7; mov.u64 %rd0, %rd1;", 64, |a, _, _| a >> 7),
+    ("shr.u64 %rd0, %rd1, 33;", 64, |a, _, _| a >> 33),
+    ("shr.s64 %rd0, %rd1, %r2;", 64, |a, b, _| ((a as i64) >> (b as u32).min(63)) as u64),
+    ("shr.s64 %rd0, %rd1, 40;", 64, |a, _, _| ((a as i64) >> 40) as u64),
+    ("and.b32 %r0, %r1, -16;", 32, |a, _, _| a & !15),
+    ("and.b64 %rd0, %rd1, -256;", 64, |a, _, _| a & !255),
+    ("and.b64 %rd0, %rd1, 0xffffffff00000;", 64, |a, _, _| a & 0xf_ffff_fff0_0000),
+    ("or.b64 %rd0, %rd1, %rd2;", 64, |a, b, _| a | b),
+    ("xor.b32 %r0, %r1, %r2;", 32, |a, b, _| a ^ b),
+    ("not.b64 %rd0, %rd1;", 64, |a, _, _| !a),
+    ("not.b32 %r0, %r1;", 32, |a, _, _| !a),
+    ("lop3.b32 %r0, %r1, %r2, %r3, 0xe8;", 32, |a, b, c| a & b | a & c | b & c),
+    ("lop3.b32 %r0, %r1, %r2, %r3, 0xd8;", 32, |a, b, c| a & !c | b & c),
+    ("shf.l.wrap.b32 %r0, %r1, %r2, %r3;", 32, |a, b, c| both(a, b) << (c & 31) >> 32),
+    ("shf.l.clamp.b32 %r0, %r1, %r2, %r3;", 32, |a, b, c| {
+        ((u128::from(both(a, b)) << u32(c).min(32)) >> 32) as u64
+    }),
+    ("shf.r.wrap.b32 %r0, %r1, %r2, %r3;", 32, |a, b, c| both(a, b) >> (c & 31)),
+    ("shf.r.clamp.b32 %r0, %r1, %r2, %r3;", 32, |a, b, c| both(a, b) >> u32(c).min(32)),
+    ("min.s32 %r0, %r1, %r2;", 32, |a, b, _| s32(a).min(s32(b)) as u64),
+    ("max.u32 %r0, %r1, %r2;", 32, |a, b, _| u32(a).max(u32(b))),
+    ("min.u16 %rs0, %rs1, %rs2;", 16, |a, b, _| u16(a).min(u16(b))),
+    ("max.s16 %rs0, %rs1, %rs2;", 16, |a, b, _| s16(a).max(s16(b)) as u64),
+    ("min.s64 %rd0, %rd1, %rd2;", 64, |a, b, _| (a as i64).min(b as i64) as u64),
+    ("max.u64 %rd0, %rd1, %rd2;", 64, |a, b, _| a.max(b)),
+    ("neg.s32 %r0, %r1;", 32, |a, _, _| a.wrapping_neg()),
+    ("neg.s64 %rd0, %rd1;", 64, |a, _, _| a.wrapping_neg()),
+    ("abs.s32 %r0, %r1;", 32, |a, _, _| (a as i32).wrapping_abs() as u64),
+    ("bfe.u32 %r0, %r1, 5, 9;", 32, |a, _, _| a >> 5 & 0x1ff),
+    ("bfe.s32 %r0, %r1, 5, 9;", 32, |a, _, _| (s32(a << 18) >> 23) as u64),
+    ("cvt.u64.u32 %rd0, %r1;", 64, |a, _, _| u32(a)),
+    ("cvt.s64.s32 %rd0, %r1;", 64, |a, _, _| s32(a) as u64),
+    ("cvt.u64.s32 %rd0, %r1;", 64, |a, _, _| s32(a) as u64),
+    ("cvt.u32.u64 %r0, %rd1;", 32, |a, _, _| a),
+    ("cvt.u32.u16 %r0, %rs1;", 32, |a, _, _| u16(a)),
+    ("cvt.s32.s16 %r0, %rs1;", 32, |a, _, _| s16(a) as u64),
+    ("cvt.s64.s16 %rd0, %rs1;", 64, |a, _, _| s16(a) as u64),
+    ("cvt.u32.u8 %r0, %r1;", 32, |a, _, _| a & 255),
+    ("cvt.s32.s8 %r0, %r1;", 32, |a, _, _| a as i8 as u64),
+    ("cvt.u8.u32 %r0, %r1;", 32, |a, _, _| a & 255),
+    ("cvt.s8.s32 %r0, %r1;", 32, |a, _, _| a as i8 as u64),
+    ("cvt.u64.u8 %rd0, %rs1;", 64, |a, _, _| a & 255),
+    ("mov.b64 %rd0, {%r1, %r2};", 64, |a, b, _| both(a, b)),
+    ("mov.b64 {%r4, %r0}, %rd1;", 32, |a, _, _| a >> 32),
+    ("mov.b64 {%r0, _}, %rd1;", 32, |a, _, _| a),
+    ("mov.u64 %rd0, 0x123456789abcdef0;", 64, |_, _, _| 0x1234_5678_9abc_def0),
+    ("mov.u32 %r0, WARP_SZ;", 32, |_, _, _| 32),
+    ("setp.lt.s32 %p1, %r1, %r2; selp.b32 %r0, %r1, %r2, %p1;", 32, |a, b, _| {
+        if s32(a) < s32(b) { a } else { b }
+    }),
+    ("setp.lo.s32 %p1, %r1, %r2; selp.b64 %rd0, %rd1, %rd3, %p1;", 64, |a, b, c| {
+        if u32(a) < u32(b) { a } else { c }
+    }),
+    ("setp.ge.s64 %p1, %rd1, %rd2; selp.u32 %r0, 1, 2, %p1;", 32, |a, b, _| {
+        if a as i64 >= b as i64 { 1 } else { 2 }
+    }),
+    (
+        "setp.gt.u64 %p1, %rd1, %rd2; selp.u32 %r0, 1, 2, %p1;",
+        32,
+        |a, b, _| {
+            if a > b { 1 } else { 2 }
+        },
+    ),
+    ("setp.le.s16 %p1, %rs1, %rs2; selp.u32 %r0, 1, 2, %p1;", 32, |a, b, _| {
+        if s16(a) <= s16(b) { 1 } else { 2 }
+    }),
+    ("setp.hs.u16 %p1, %rs1, %rs2; selp.u32 %r0, 1, 2, %p1;", 32, |a, b, _| {
+        if u16(a) >= u16(b) { 1 } else { 2 }
+    }),
+    ("setp.ne.b32 %p1|%p2, %r1, %r2; selp.u32 %r0, 1, 2, %p2;", 32, |a, b, _| {
+        if u32(a) == u32(b) { 1 } else { 2 }
+    }),
+    (
+        "setp.eq.u32 %p1, %r1, %r2; setp.lt.and.s32 %p2, %r1, %r3, !%p1; selp.u32 %r0, 1, 2, %p2;",
+        32,
+        |a, b, c| if s32(a) < s32(c) && u32(a) != u32(b) { 1 } else { 2 },
+    ),
+    (
+        "setp.hi.u32 %p1, %r1, %r2; setp.gt.s32 %p2, %r1, %r3; xor.pred %p3, %p1, %p2;\
+         selp.u32 %r0, 1, 2, %p3;",
+        32,
+        |a, b, c| if (u32(a) > u32(b)) != (s32(a) > s32(c)) { 1 } else { 2 },
+    ),
+    (
+        "setp.ls.u32 %p1, %r1, %r2; mov.u32 %r0, 7; @%p1 add.s32 %r0, %r1, 1;\
+         @!%p1 mov.u32 %r0, %r3;",
+        32,
+        |a, b, c| if u32(a) <= u32(b) { a.wrapping_add(1) } else { c },
+    ),
+    ("setp.lt.u32 %p1, %r1, %r2; mov.u64 %rd0, 5; @%p1 shl.b64 %rd0, %rd1, 40;", 64, |a, b, _| {
+        if u32(a) < u32(b) { a << 40 } else { 5 }
+    }),
+    (
+        "and.b32 %r0, %r1, 3; L: .branchtargets L0, L1, L2, L3; brx.idx %r0, L;\
+         L0: mov.u32 %r0, 10; bra E; L1: mov.u32 %r0, 21; bra.uni E; L2: mov.u32 %r0, 32; bra E;\
+         L3: mov.u32 %r0, 43; E:",
+        32,
+        |a, _, _| [10, 21, 32, 43][(a & 3) as usize],
+    ),
+    (
+        "{ .reg .b32 %r0; mov.u32 %r0, 1; L: add.u32 %r0, %r0, %r0; setp.lt.u32 %p1, %r0, 100;\
+         @%p1 bra L; st.global.u32 [%rd1], %r0; } mov.u32 %r0, %r2;",
+        32,
+        |_, b, _| b,
+    ),
+];
+
+fn u32(number: u64) -> u64 {
+    number & 0xffff_ffff
+}
+
+fn s32(number: u64) -> i64 {
+    number as i32 as i64
+}
+
+fn u16(number: u64) -> u64 {
+    number & 0xffff
+}
+
+fn s16(number: u64) -> i64 {
+    number as i16 as i64
+}
+
+fn both(low: u64, high: u64) -> u64 {
+    u32(low) | high << 32
+}
+
+/// A kernel that reads the byte at the address that the result of these instructions is. To the first
+/// number the thread's place is added.
+fn reading(instructions: &str, bits: u32) -> String {
+    let widened = match bits {
+        16 => "cvt.u64.u16 %rd0, %rs0;",
+        32 => "cvt.u64.u32 %rd0, %r0;",
+        _ => "",
+    };
+    format!(
+        ".visible .entry k(.param .u64 a, .param .u64 b, .param .u64 c)\n{{\n.reg .pred %p<5>;\n\
+         .reg .b16 %rs<5>;\n.reg .b32 %r<5>;\n.reg .b64 %rd<6>;\n\
+         ld.param.u64 %rd1, [a];\nld.param.u64 %rd2, [b];\nld.param.u64 %rd3, [c];\n\
+         mov.u32 %r1, %tid.x;\ncvt.u64.u32 %rd4, %r1;\nadd.s64 %rd1, %rd1, %rd4;\n\
+         cvt.u32.u64 %r1, %rd1;\ncvt.u32.u64 %r2, %rd2;\ncvt.u32.u64 %r3, %rd3;\n\
+         cvt.u16.u64 %rs1, %rd1;\ncvt.u16.u64 %rs2, %rd2;\ncvt.u16.u64 %rs3, %rd3;\n\
+         {instructions}\n{widened}\nld.global.u8 %rs4, [%rd0];\nret;\n}}\n"
+    )
+}
+
+const NUMBERS: [u64; 16] = [
+    0,
+    1,
+    2,
+    3,
+    31,
+    32,
+    37,
+    64,
+    1000,
+    0x7fff_fff0,
+    0x8000_0000,
+    0xffff_fffe,
+    0x1234_5678_9abc_def0,
+    0x7fff_ffff_ffff_fff0,
+    0xffff_ffff_ffff_fff9,
+    0x8000_0000_0000_7fff,
+];
+
+/// Each instruction of the table, with many numbers: what a thread reads is what the instruction
+/// says, and in what is said of all threads.
+#[test]
+fn instructions_compute_what_they_say() {
+    const THREADS: u32 = 5;
+    let (mut compared, mut exact) = (0, 0);
+    for &(instructions, bits, judge) in COMPUTED {
+        let code = code(&reading(instructions, bits))
+            .unwrap_or_else(|error| panic!("{instructions}: {error}"));
+        for at in (0..NUMBERS.len() * NUMBERS.len()).step_by(3) {
+            let (a, b) = (NUMBERS[at % 16], NUMBERS[at / 16]);
+            let c = NUMBERS[(at * 7 + at / 16 * 3) % 16];
+            // What a division by zero gives is not said.
+            let divides = instructions.starts_with("div") || instructions.starts_with("rem");
+            if divides && (b as u32 == 0 || bits == 16 && u16(b) == 0) {
+                continue;
+            }
+            let parameters = [a, b, c].map(u64::to_le_bytes).concat();
+            for threads in [1, THREADS] {
+                let launch = Launch::new([1; 3], [threads, 1, 1], parameters.clone());
+                let place = format!("{instructions} {a:#x} {b:#x} {c:#x} {threads}");
+                let spans = may_touch(&code, &launch).expect(&place);
+                for thread in 0..threads {
+                    let result = judge(a.wrapping_add(thread.into()), b, c);
+                    let result = if bits == 64 { result } else { result & ((1 << bits) - 1) };
+                    let place = format!("{place} {thread}");
+                    let run =
+                        execute(&code, &launch, [0; 3], [thread, 0, 0], &mut |_, _| None, 1000);
+                    assert_eq!(run.end, End::Exit, "{place}");
+                    let read = run.touched.last().expect(&place);
+                    assert_eq!((read.kind, read.bytes), (AccessKind::Read, 1), "{place}");
+                    assert_eq!(read.address, result, "{place}: {:#x} {result:#x}", read.address);
+                    let span = spans.iter().find(|span| span.at == read.at).expect(&place);
+                    if let Some(bytes) = &span.bytes {
+                        assert!(bytes.contains(&result), "{place}: {result:#x} {bytes:x?}");
+                        exact += u32::from(threads == 1 && *bytes == (result..result + 1));
+                    }
+                }
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 14_000 && exact > 6_000, "{compared} {exact}");
+}
+
+/// The accesses of a thread, each with its first byte and how many there are.
+fn touched(text: &str, parameters: &[u8]) -> Vec<(AccessKind, u64, u8)> {
+    let code = code(text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    let launch = Launch::new([1; 3], [1; 3], parameters);
+    let run = execute(&code, &launch, [0; 3], [0; 3], &mut |_, _| None, 1000);
+    assert_eq!(run.end, End::Exit);
+    let spans = may_touch(&code, &launch).expect("known");
+    for touch in &run.touched {
+        let span = spans.iter().find(|span| span.at == touch.at).expect("one");
+        let all = touch.address..touch.address + u64::from(touch.bytes);
+        assert_eq!((span.kind, span.bytes.clone()), (touch.kind, Some(all)), "{touch:?}");
+    }
+    run.touched.iter().map(|touch| (touch.kind, touch.address, touch.bytes)).collect()
+}
+
+#[test]
+fn accesses_have_their_kind_and_size() {
+    use AccessKind::{Atomic, CopyToShared, Read, Reduce, Write};
+    let text = "
+.global .align 4 .b8 table[16] = {1, 2};
+.visible .entry k(.param .u64 p)
+{
+    .shared .align 8 .b8 s[64];
+    .local .align 8 .b8 l[64];
+    .reg .b16 %rs<8>; .reg .b32 %r<8>; .reg .b64 %rd<8>; .reg .f64 d;
+    ld.param.u64 %rd1, [p];
+    ld.global.v4.u8 {%rs1, %rs2, %rs3, %rs4}, [%rd1+16];
+    ld.v2.u64 {%rd1, %rd2}, [%rd1+-8];
+    ld.param.u64 %rd1, [p];
+    ld.global.nc.L1::no_allocate.L2::128B.b32 %r1, [%rd1];
+    ld.volatile.global.s16 %r2, [%rd1+2];
+    ld.relaxed.gpu.global.f64 d, [%rd1];
+    st.global.v2.b64 [%rd1+32], {%rd1, %rd2};
+    st.shared.u32 [s+4], %r1;
+    ld.shared::cta.u32 %r3, [s];
+    st.local.u64 [l], %rd1;
+    atom.global.add.u32 %r4, [%rd1+64], 1;
+    atom.acq_rel.gpu.cas.b64 %rd4, [%rd1+72], %rd2, %rd1;
+    atom.shared.add.u32 %r4, [s], 1;
+    red.global.add.f32 [%rd1+80], 0f3F800000;
+    cp.async.ca.shared.global [s], [%rd1+96], 8;
+    prefetch.global.L2 [%rd1+500];
+    ld.const.u32 %r5, [table];
+    st.global.b8 [%rd1+7], %r1;
+    ret;
+}";
+    let first = 0x7f00_0000_1000_u64;
+    let mut expected: Vec<_> = (0..4).map(|at| (Read, 16 + at, 1)).collect();
+    expected.extend([(Read, -8, 8), (Read, 0, 8), (Read, 0, 4), (Read, 2, 2), (Read, 0, 8)]);
+    expected.extend([(Write, 32, 8), (Write, 40, 8), (Atomic, 64, 4), (Atomic, 72, 8)]);
+    expected.extend([(Reduce, 80, 4), (CopyToShared, 96, 8), (Write, 7, 1)]);
+    let expected: Vec<_> = expected
+        .into_iter()
+        .map(|(kind, at, bytes)| (kind, first.wrapping_add_signed(at), bytes))
+        .collect();
+    assert_eq!(touched(text, &first.to_le_bytes()), expected);
+}
+
+#[test]
+fn parameters_lie_by_their_alignment() {
+    let text = format!(
+        "{HEAD}.visible .entry k(
+    .param .u8 a, .param .u64 .ptr .global .align 16 b, .param .align 4 .b8 c[5], .param .u16 d,
+    .param .align 16 .b8 e[12], .param .f32 f, .param .v2 .u32 g, .param .u32 h[3]
+)
+.maxntid 128, 1, 1
+.minnctapersm 2
+{{ ret; }}"
+    );
+    let module = Module::parse(&text).expect("one");
+    assert_eq!((module.architecture, module.entries.len()), (80, 1));
+    let found: Vec<(u16, u32, u32)> = module.entries[0]
+        .parameters
+        .iter()
+        .map(|one| (one.ordinal, one.offset, one.size))
+        .collect();
+    let expected = [
+        (0, 0, 1),
+        (1, 8, 8),
+        (2, 16, 5),
+        (3, 22, 2),
+        (4, 32, 12),
+        (5, 44, 4),
+        (6, 48, 8),
+        (7, 56, 12),
+    ];
+    assert_eq!(found, expected);
+}
+
+/// A part of a parameter has its own offset, width and sign.
+#[test]
+fn parameters_are_read_in_parts() {
+    let text = |load: &str| {
+        format!(
+            ".visible .entry k(.param .u32 first, .param .align 8 .b8 s[24])\n{{\n.reg .b16 %rs<4>;\n\
+             .reg .b32 %r<4>; .reg .b64 %rd<4>;\n{load}\nld.global.u8 %rs3, [%rd0]; ret;\n}}"
+        )
+    };
+    let parameters: Vec<u8> = (0..32).map(|at| if at % 3 == 0 { 0x80 + at } else { at }).collect();
+    let number = |at: usize, bytes: usize| {
+        parameters[at..at + bytes].iter().rev().fold(0, |all, &one| all << 8 | u64::from(one))
+    };
+    for (load, expected) in [
+        ("ld.param.u64 %rd0, [s];", number(8, 8)),
+        ("ld.param.u64 %rd0, [s+8];", number(16, 8)),
+        ("ld.param.u32 %rd0, [s+4];", number(12, 4)),
+        ("ld.param.s32 %rd0, [s+12];", s32(number(20, 4)) as u64),
+        ("ld.param.u8 %rd0, [s+1];", number(9, 1)),
+        ("ld.param.s8 %rd0, [s+1];", number(9, 1) as i8 as u64),
+        ("ld.param.s16 %r0, [s+4]; cvt.s64.s32 %rd0, %r0;", s16(number(12, 2)) as u64),
+        ("ld.param.u16 %rs0, [s+6]; cvt.u64.u16 %rd0, %rs0;", number(14, 2)),
+        ("ld.param.v2.u32 {%r0, %r1}, [s+8]; cvt.u64.u32 %rd0, %r1;", number(20, 4)),
+        ("mov.b64 %rd1, s; add.s64 %rd1, %rd1, 4; ld.param.u64 %rd0, [%rd1+4];", number(16, 8)),
+    ] {
+        assert_eq!(touched(&text(load), &parameters), [(AccessKind::Read, expected, 1)], "{load}");
+    }
+    assert!(number(9, 1) > 0x7f && number(21, 1) > 0x7f && number(15, 1) > 0x7f);
+}
+
+/// A read of which nothing depends may be left out by the driver's compiler.
+#[test]
+fn a_read_of_no_use_is_not_sure() {
+    let text = "
+.visible .entry k(.param .u64 p)
+{
+    .reg .b32 %r<8>; .reg .b64 %rd<4>;
+    ld.param.u64 %rd1, [p];
+    ld.global.u32 %r1, [%rd1];
+    ld.global.u32 %r2, [%rd1+4];
+    ld.volatile.global.u32 %r3, [%rd1+8];
+    ld.global.u32 %r4, [%rd1+12];
+    add.u32 %r5, %r1, %r4;
+    add.u32 %r6, %r2, 1;
+    st.global.u32 [%rd1+16], %r6;
+    ret;
+}";
+    let code = code(text).expect("known");
+    let launch = Launch::new([1; 3], [1; 3], 0x1000_u64.to_le_bytes());
+    let sure: Vec<u64> =
+        surely_touched(&code, &launch).iter().map(|touch| touch.address - 0x1000).collect();
+    assert_eq!(sure, [4, 8, 16]);
+    assert_eq!(may_touch(&code, &launch).expect("known").len(), 5);
+    assert_eq!(code.line(0), Some(8));
+}
+
+/// What is not understood is unknown.
+#[test]
+fn unknown_instructions_make_a_kernel_unknown() {
+    let of = |body: &str| {
+        code(&format!(
+            ".global .align 4 .b8 v[16];\n.extern .func f(.param .b64 x);\n.visible .entry k(.param .u64 p)\n{{\n\
+             .shared .b8 s[8];\n.reg .pred %p<3>; .reg .b16 %rs<2>; .reg .b32 %r<4>; .reg .b64 %rd<4>; .reg .f32 %f<4>;\n\
+             {body}\nret;\n}}"
+        ))
+    };
+    for body in [
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%rd1], 16, [s];",
+        "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%rd1, {%r1, %r2}], [s];",
+        "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd1], [s], 16;",
+        "tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [v, {%f0, %f1}];",
+        "sust.b.1d.b32.trap [v, {%r1}], %r2;",
+        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0}, %rd1, %rd2, 1, 1, 1, 0, 0;",
+        "discard.global.L2 [%rd1], 128;",
+        "red.async.relaxed.cluster.global.add.u32 [%rd1], %r1;",
+        "frobnicate.u32 %r1, %r2;",
+        "st.bulk.weak.shared::cta [s], 8, 0;",
+    ] {
+        assert_eq!(of(body).err(), Some(NoCode::Ptx(PtxError::Instruction(10))), "{body}");
+    }
+    let cvta = of("cvta.param.u64 %rd1, p;").err();
+    assert_eq!(cvta, Some(NoCode::Ptx(PtxError::Address(10))));
+    let passed = "{ .param .b64 x; st.param.b64 [x], %rd1; call f, (x); }";
+    assert_eq!(of(passed).err(), Some(NoCode::Ptx(PtxError::Call(10))));
+    let by_pointer = "{ call (%r1), %rd1, (%r2), x; }";
+    assert_eq!(of(by_pointer).err(), Some(NoCode::Ptx(PtxError::Call(10))));
+    for body in [
+        "add.u32 %r1, %r2;",
+        "add.u32 %rd1, %r2, %r2;",
+        "add.u64 %rd1, %r2, %rd2;",
+        "ld.global.u32 %r1, [nowhere];",
+        "mov.u32 %r4, 1;",
+        "mov.u32 %r1, %unknown;",
+        "selp.b32 %r1, %r2, %r3, %r1;",
+        "shf.wrap.b32 %r1, %r2, %r3, %r1;",
+        "ld.global.v2.u32 {%r1}, [%rd1];",
+        "ld.global.b128 %rd1, [%rd2];",
+    ] {
+        assert_eq!(of(body).err(), Some(NoCode::Ptx(PtxError::Operands(10))), "{body}");
+    }
+    for body in ["add.u32 %r1, %r2", "bra nowhere;", "}", "@%p1;", "ld [;", "mov.u32 %r1, 0f12;"] {
+        assert!(matches!(of(body).err(), Some(NoCode::Ptx(PtxError::Damaged(_)))), "{body}");
+    }
+    // An atomic operation whose address comes from a variable is somewhere.
+    let somewhere = of("mov.u64 %rd1, v; atom.global.add.u32 %r1, [%rd1], 1;").expect("known");
+    let summary = summary(&somewhere).expect("known");
+    assert!(summary.memory.atomic && summary.words[0].uses.none());
+    let spans = may_touch(&somewhere, &Launch::new([1; 3], [1; 3], [0; 8])).expect("known");
+    assert_eq!(spans.iter().map(|span| span.bytes.clone()).collect::<Vec<_>>(), [None]);
+}
+
+/// What is computed in a way that is not followed is any number that depends on its sources.
+#[test]
+fn words_flow_through_what_is_not_followed() {
+    let uses = |body: &str| {
+        let text = format!(
+            ".visible .entry k(.param .u64 p, .param .u64 q, .param .u64 r)\n{{\n.reg .pred %p<3>;\n\
+             .reg .b16 %rs<5>; .reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .f64 %d<4>;\n\
+             ld.param.u64 %rd1, [p]; ld.param.u64 %rd2, [q]; ld.param.u64 %rd3, [r];\n\
+             cvt.u32.u64 %r1, %rd1; cvt.u32.u64 %r2, %rd2; mov.b64 {{%r4, %r3}}, %rd2;\n\
+             {body}\nld.global.u8 %rs1, [%rd0];\nret;\n}}"
+        );
+        let code = code(&text).unwrap_or_else(|error| panic!("{body}: {error}"));
+        let summary = summary(&code).expect("known");
+        summary.words.iter().map(|word| !word.uses.none()).collect::<Vec<_>>()
+    };
+    for (body, expected) in [
+        ("mov.b64 %rd0, %rd2;", [false, true, false]),
+        ("mul.hi.u64 %rd0, %rd1, %rd3;", [true, false, true]),
+        ("prmt.b32 %r5, %r1, %r2, %r3; cvt.u64.u32 %rd0, %r5;", [true, true, false]),
+        (
+            "add.cc.u32 %r5, %r1, %r2; addc.u32 %r6, 0, 0; mov.b64 %rd0, {%r5, %r6};",
+            [true, true, false],
+        ),
+        (
+            "add.cc.u32 %r5, %r1, 1; addc.u32 %r6, 0, 0; mov.b64 %rd0, {%r6, %r6};",
+            [true, false, false],
+        ),
+        ("cvt.rn.f64.u64 %d1, %rd3; cvt.rzi.u64.f64 %rd0, %d1;", [false, false, true]),
+        (
+            "shfl.sync.bfly.b32 %r5|%p1, %r3, 1, 31, -1; mov.b64 %rd0, {%r1, %r5};",
+            [true, true, false],
+        ),
+        (".local .b8 l[8]; st.local.u64 [l], %rd3; ld.local.u64 %rd0, [l];", [false, false, true]),
+    ] {
+        assert_eq!(uses(body), expected, "{body}");
+    }
+}
+
+/// Whatever is cut out of a text or changed in it is an error or another kernel.
+#[test]
+fn damaged_text_is_no_panic() {
+    let text = include_str!("shapes.ptx");
+    let mut state = 3_u64;
+    let mut random = |below: usize| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    let (mut damaged, mut unknown, mut known) = (0, 0, 0);
+    for turn in 0..600 {
+        let mut bytes = text.as_bytes().to_vec();
+        match turn % 3 {
+            0 => bytes.truncate(random(bytes.len())),
+            1 => {
+                let from = random(bytes.len());
+                let to = (from + random(40)).min(bytes.len());
+                bytes.drain(from..to);
+            }
+            _ => {
+                for _ in 0..=random(4) {
+                    let at = random(bytes.len());
+                    bytes[at] = b" ,;{}[]().%$_:@!09azAZ+-<>/*\"\n"[random(30)];
+                }
+            }
+        }
+        let Ok(text) = String::from_utf8(bytes) else { continue };
+        let Ok(module) = Module::parse(&text) else {
+            damaged += 1;
+            continue;
+        };
+        for entry in &module.entries {
+            match Code::from_ptx(&module, entry.name) {
+                Ok(code) => {
+                    let launch = Launch::new([2; 3], [2; 3], [3; 48]);
+                    let steps = 200;
+                    execute(&code, &launch, [0; 3], [1; 3], &mut |_, _| None, steps);
+                    known += 1;
+                }
+                Err(_) => unknown += 1,
+            }
+        }
+    }
+    assert!(damaged > 100 && unknown > 40 && known > 1000, "{damaged} {unknown} {known}");
+}
+
+/// A branch back into a loop's middle, and a call that calls itself.
+#[test]
+fn ways_that_are_not_followed_are_said() {
+    let irreducible = "
+.visible .entry k(.param .u64 p)
+{
+    .reg .pred %p<3>; .reg .b32 %r<4>; .reg .b64 %rd<3>;
+    ld.param.u64 %rd1, [p]; ld.global.u32 %r1, [%rd1];
+    setp.eq.u32 %p1, %r1, 0; @%p1 bra B;
+A:  ld.global.u32 %r1, [%rd1];
+B:  st.global.u32 [%rd1], %r1; setp.eq.u32 %p2, %r1, 5; @%p2 bra A;
+    ret;
+}";
+    let irreducible = code(irreducible).expect("code");
+    assert_eq!(summary(&irreducible), Err(Unknown::Irreducible));
+    let recursive = "
+.func f() { call f; ret; }
+.visible .entry k() { call f; ret; }";
+    assert!(matches!(code(recursive), Err(NoCode::Graph(_))));
+}
+
+/// Whether each sure access lies in what may happen by the other code of the same kernel.
+fn within(sure: &[Touch], spans: &[Span], place: &str) -> usize {
+    let class = |kind| match kind {
+        AccessKind::CopyToShared => AccessKind::Read,
+        AccessKind::Reduce => AccessKind::Atomic,
+        other => other,
+    };
+    for touch in sure {
+        let bytes = touch.address..touch.address + u64::from(touch.bytes);
+        // One access may be several in the other code.
+        let is_in = |byte: u64| {
+            spans.iter().any(|span| {
+                class(span.kind) == class(touch.kind)
+                    && span.bytes.as_ref().is_none_or(|bytes| bytes.contains(&byte))
+            })
+        };
+        assert!(bytes.clone().all(is_in), "{place}: {touch:x?} is not in {spans:x?}");
+    }
+    sure.len()
+}
+
+/// Of the kernels that `tools/kernels` compiles, to machine code and to PTX: both say the same.
+#[test]
+fn compiled_text_is_as_its_machine_code() {
+    let (mut parameters, mut words, mut touches) = (0, 0, 0);
+    for path in shapes::compiled("ptx") {
+        let text = std::fs::read_to_string(&path).expect("a text");
+        let module = Module::parse(&text).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+        let image = std::fs::read(path.with_extension("cubin")).expect("a file");
+        let cubin = Cubin::parse(&image).expect("a cubin");
+        for entry in &module.entries {
+            let place = format!("{} {}", entry.name, path.display());
+            let kernel = cubin.kernel(entry.name).expect(&place);
+            assert_eq!(entry.parameters, kernel.parameters, "{place}");
+            parameters += entry.parameters.len();
+            let both = Code::from_ptx(&module, entry.name)
+                .ok()
+                .zip(Code::new(cubin.architecture, kernel).ok());
+            let Some((own, machine)) = both else { continue };
+            let class = |uses: Uses| [uses.read, uses.written, uses.atomic];
+            if let (Ok(one), Ok(two)) = (summary(&own), summary(&machine)) {
+                for (one, two) in one.words.iter().zip(&two.words) {
+                    // Numbers from memory count there.
+                    if entry.name != "branches" && entry.name != "many_tensors" {
+                        assert_eq!(class(one.uses), class(two.uses), "{place} {one:?} {two:?}");
+                    }
+                    words += 1;
+                }
+            }
+            for which in 0..3 {
+                let Some((launch, ..)) = case(entry.name, which) else { continue };
+                let spans = [&own, &machine].map(|code| may_touch(code, &launch));
+                let sure = [&own, &machine].map(|code| surely_touched(code, &launch));
+                if let [Ok(first), Ok(second)] = spans {
+                    touches += within(&sure[0], &second, &place);
+                    touches += within(&sure[1], &first, &place);
+                }
+            }
+        }
+    }
+    let none = std::env::var_os("CUDA_KERNEL_ACCESS_CORPUS").is_none();
+    assert!(
+        none || parameters > 100 && words > 80 && touches > 500,
+        "{parameters} {words} {touches}"
+    );
+}
