@@ -1238,6 +1238,10 @@ impl<'a> Evaluator<'a> {
                         | Operation::Logic(_)
                         | Operation::Minimum { .. }
                         | Operation::Absolute
+                        | Operation::Move { wide: false }
+                        | Operation::Add { wide: false, .. }
+                        | Operation::Select { wide: false }
+                        | Operation::MultiplyAdd { wide: false, high: false, .. }
                         | Operation::Divide { wide: false, .. } => 1,
                         _ => 2,
                     };

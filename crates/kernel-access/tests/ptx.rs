@@ -251,6 +251,8 @@ fn instructions_compute_what_they_say() {
     for &(instructions, bits, judge) in COMPUTED {
         let code = code(&reading(instructions, bits))
             .unwrap_or_else(|error| panic!("{instructions}: {error}"));
+        // Whatever the parameters are: they may be any numbers then.
+        summary(&code).unwrap_or_else(|error| panic!("{instructions}: {error}"));
         for at in (0..NUMBERS.len() * NUMBERS.len()).step_by(3) {
             let (a, b) = (NUMBERS[at % 16], NUMBERS[at / 16]);
             let c = NUMBERS[(at * 7 + at / 16 * 3) % 16];
@@ -522,6 +524,28 @@ fn words_flow_through_what_is_not_followed() {
         (".local .b8 l[8]; st.local.u64 [l], %rd3; ld.local.u64 %rd0, [l];", [false, false, true]),
     ] {
         assert_eq!(uses(body), expected, "{body}");
+    }
+}
+
+/// A sum of more numbers than are kept apart, in which the last registers take part.
+#[test]
+fn a_sum_that_is_too_long_is_any_number() {
+    let parts = |count: u32| {
+        let mut text = String::from("ld.param.u64 %rd1, [p]; mov.u64 %rd0, 0;");
+        for at in 0..count {
+            text += &format!("ld.global.u64 %rd2, [%rd1+{}]; add.u64 %rd0, %rd0, %rd2;", 8 * at);
+        }
+        text + "ld.global.v2.u32 {%r0, %r1}, [%rd1+4]; mad.wide.u32 %rd0, %r0, %r1, %rd0;
+            ld.param.u64 %rd1, [q]; add.u64 %rd1, %rd1, %rd0; st.global.u8 [%rd1], 1;"
+    };
+    for count in 8..16 {
+        let text = format!(
+            ".visible .entry k(.param .u64 p, .param .u64 q)
+            {{ .reg .b32 %r<2>; .reg .b64 %rd<3>; {} ret; }}",
+            parts(count)
+        );
+        let summary = summary(&code(&text).expect("code")).expect("known");
+        assert!(summary.words[0].uses.read && summary.words[1].uses.written, "{count}");
     }
 }
 

@@ -159,7 +159,8 @@ pub(super) fn assign(translated: &mut Translated, graph: &Graph) -> Result<Count
         one.predicates_read.iter_mut().for_each(rename_predicate);
         one.predicates_written.iter_mut().for_each(rename_predicate);
     }
-    Ok(Counts { registers: [register_count.max(2), 0], predicates: [predicate_count.max(1), 0] })
+    // Who looks at what an instruction may read looks at up to three registers more.
+    Ok(Counts { registers: [register_count + 4, 0], predicates: [predicate_count.max(1), 0] })
 }
 
 /// Numbers for what is needed from one place to another, and how many there are. A pair has two, the
