@@ -10,6 +10,9 @@
 //! * no loop of it turns more than 2^48 times;
 //! * it does not put an address together from conditions, one bit after the other.
 //!
+//! Of PTX all of this is said of the text, which the driver compiles: reads of which nothing depends are
+//! not sure, as it may leave them out.
+//!
 //! The last is true if the kernel ends, without a trap. That the code says so is all that is meant:
 //! whether another kernel may run at the same time is another question.
 

@@ -122,11 +122,11 @@ fn the_images_of_one_architecture_can_be_had_alone() {
     all[16 + 56] ^= 1;
     assert!(matches!(entries(&all), Err(Error::Damaged(_))));
     let most = image.len() as u64;
-    let found = entries_for(&all, &|architecture| architecture == 90, most).expect("one");
+    let found = entries_for(&all, &|_, architecture| architecture == 90, most).expect("one");
     assert_eq!((found.len(), &found[0].image), (1, &Image::Cubin((&image).into())));
-    let smaller = entries_for(&all, &|architecture| architecture == 90, most - 1);
+    let smaller = entries_for(&all, &|_, architecture| architecture == 90, most - 1);
     assert!(matches!(smaller, Err(Error::Damaged(_))));
-    assert_eq!(entries_for(&all, &|_| false, 0), Ok(Vec::new()));
+    assert_eq!(entries_for(&all, &|_, _| false, 0), Ok(Vec::new()));
 }
 
 #[test]

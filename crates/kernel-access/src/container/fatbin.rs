@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::io::Read as _;
 
-use super::{Entry, Error, Image, damaged, ptx, starts_with};
+use super::{Entry, Error, Form, Image, damaged, ptx, starts_with};
 use crate::bytes::{slice, u16, u32, u64};
 
 const WRAPPER: u32 = 0x4662_43b1;
@@ -47,7 +47,7 @@ pub(super) fn length(start: &[u8]) -> Option<u64> {
 
 pub(super) fn entries<'a>(
     image: &'a [u8],
-    wanted: &dyn Fn(u32) -> bool,
+    wanted: &dyn Fn(Form, u32) -> bool,
     most: u64,
 ) -> Result<Vec<Entry<'a>>, Error> {
     let end = damaged(length(image), "a fat binary's header")?;
@@ -77,7 +77,13 @@ pub(super) fn entries<'a>(
         )?;
         // The payload is in the image, so neither overflows.
         at += header + padded;
-        if !wanted(architecture) {
+        let form = match kind {
+            PTX => Form::Ptx,
+            CUBIN => Form::Cubin,
+            // Link-time code, sources and debugging: nothing that runs.
+            _ => continue,
+        };
+        if !wanted(form, architecture) {
             continue;
         }
         let payload = if flags & (LZ4 | ZSTD) == 0 {
@@ -87,13 +93,11 @@ pub(super) fn entries<'a>(
             let payload = damaged(slice(payload, 0, compressed), "an entry's compressed size")?;
             Cow::Owned(decompress(payload, flags, raw)?)
         };
-        let image = match kind {
-            PTX => Some(ptx(payload).map_err(|_| Error::Damaged("an entry's PTX"))?),
-            CUBIN => Some(Image::Cubin(payload)),
-            // Link-time code, sources and debugging: nothing that runs.
-            _ => None,
+        let image = match form {
+            Form::Ptx => ptx(payload).map_err(|_| Error::Damaged("an entry's PTX"))?,
+            Form::Cubin => Image::Cubin(payload),
         };
-        entries.extend(image.map(|image| Entry { architecture: Some(architecture), image }));
+        entries.push(Entry { architecture: Some(architecture), image });
     }
     Ok(entries)
 }

@@ -57,6 +57,16 @@ pub struct Entry<'a> {
     pub image: Image<'a>,
 }
 
+/// What an entry of a fat binary is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Form {
+    /// Machine code.
+    Cubin,
+    /// PTX text.
+    Ptx,
+}
+
 /// All images in `image`, decompressed.
 ///
 /// The bytes of a fat binary's [`Wrapper`] contain only an address. The images are at that address.
@@ -66,18 +76,18 @@ pub struct Entry<'a> {
 /// When the bytes are no image, or any entry is damaged: an image that is read in part would answer
 /// for kernels that it does not show.
 pub fn entries(image: &[u8]) -> Result<Vec<Entry<'_>>, Error> {
-    entries_for(image, &|_| true, MAX_DECOMPRESSED)
+    entries_for(image, &|_, _| true, MAX_DECOMPRESSED)
 }
 
-/// The images in `image` for the architectures that are wanted, decompressed to at most `most` bytes
-/// together. An image alone, which names its architecture itself, is always there.
+/// The images in `image` of the forms and architectures that are wanted, decompressed to at most `most`
+/// bytes together. An image alone, which names its architecture itself, is always there.
 ///
 /// # Errors
 ///
 /// As [`entries`], of what is wanted; and when it is larger.
 pub fn entries_for<'a>(
     image: &'a [u8],
-    wanted: &dyn Fn(u32) -> bool,
+    wanted: &dyn Fn(Form, u32) -> bool,
     most: u64,
 ) -> Result<Vec<Entry<'a>>, Error> {
     if fatbin::is_fatbin(image) {

@@ -74,14 +74,14 @@ def main():
     parser.add_argument("--skip", default=[], nargs="+")
     parser.add_argument("--json")
     parser.add_argument("--logs")
+    parser.add_argument("--architecture", default="native", help="of native.cu; with compute_80 the driver compiles PTX")
     parser.add_argument("--native", default=os.path.join(tempfile.gettempdir(), "order-native"))
     options = parser.parse_args()
     options.command = os.path.abspath(shutil.which(options.command) or options.command)
     if options.logs:
         os.makedirs(options.logs, exist_ok=True)
 
-    # Code for this GPU: what the driver compiles from PTX is not known to the checker.
-    nvcc = ["nvcc", "-arch=native", "-o", options.native, os.path.join(HERE, "native.cu")]
+    nvcc = ["nvcc", f"-arch={options.architecture}", "-o", options.native, os.path.join(HERE, "native.cu")]
     try:
         subprocess.run(nvcc, check=True)
     except (OSError, subprocess.CalledProcessError) as error:

@@ -56,6 +56,18 @@ impl Source {
         }
     }
 
+    /// Bytes that lie in a file, if they are so many that a question is worth it.
+    fn mapped(address: u64, bytes: usize) -> Option<Self> {
+        let range = [address, address.checked_add(bytes as u64)?];
+        let file = (bytes > SMALL).then(|| maps::file_of(range, false)).flatten()?;
+        Some(Self::Mapped { address, bytes, file })
+    }
+
+    /// These, which were read from there.
+    fn of_bytes(address: u64, bytes: Vec<u8>) -> Self {
+        Self::mapped(address, bytes.len()).unwrap_or_else(|| Self::copy(bytes))
+    }
+
     fn of_memory(mut address: u64) -> Self {
         const UNREADABLE: &str = "its image cannot be read";
         let mut start = maps::read(address, 64);
@@ -64,7 +76,11 @@ impl Source {
             start = maps::read(address, 64);
         }
         if is_text(&start) {
-            return Self::Missing(TEXT);
+            return match text(address) {
+                Some(text) if text.len() > LONGEST => Self::Missing("its PTX is too long"),
+                Some(text) => Self::of_bytes(address, text),
+                None => Self::Missing(UNREADABLE),
+            };
         }
         let bytes = loop {
             let count = match length(&start) {
@@ -81,10 +97,8 @@ impl Source {
             return Self::Missing("its image is too large");
         }
         let bytes = bytes as usize;
-        if bytes > SMALL
-            && let Some(file) = maps::file_of([address, address + bytes as u64], false)
-        {
-            return Self::Mapped { address, bytes, file };
+        if let Some(mapped) = Self::mapped(address, bytes) {
+            return mapped;
         }
         if COPIED.load(Ordering::Relaxed) + bytes > COPIES {
             return Self::Missing(FULL);
@@ -99,8 +113,29 @@ impl Source {
 
 const FULL: &str = "there was no room for its image";
 
-/// What is compiled by the driver, which does not say what it made of it.
-const TEXT: &str = "the driver has compiled it from PTX";
+/// The longest PTX that is kept.
+pub(crate) const LONGEST: usize = 8 << 20;
+
+/// The text there, without the zero that ends it, or the begin of one that is longer than that. It is
+/// read page by page, as the next one may not be there.
+fn text(address: u64) -> Option<Vec<u8>> {
+    const PAGE: u64 = 4096;
+    let mut all = Vec::new();
+    while all.len() <= LONGEST {
+        let at = address.checked_add(all.len() as u64)?;
+        let count = (PAGE - at % PAGE) as usize;
+        let part = maps::read(at, count);
+        if let Some(end) = part.iter().position(|byte| *byte == 0) {
+            all.extend(part.get(..end)?);
+            return Some(all);
+        }
+        if part.len() < count {
+            return None;
+        }
+        all.extend(part);
+    }
+    Some(all)
+}
 
 /// Whether it is no fat binary and no cubin.
 fn is_text(start: &[u8]) -> bool {
@@ -134,7 +169,6 @@ impl Image {
             Ok(of) if !of.is_file() => Source::Missing("its image is in no file"),
             Ok(of) if of.len() > room => Source::Missing(FULL),
             Ok(_) => match std::fs::read(path) {
-                Ok(bytes) if is_text(&bytes) => Source::Missing(TEXT),
                 Ok(bytes) => Source::copy(bytes),
                 Err(_) => Source::Missing("the file of its image cannot be read"),
             },

@@ -261,6 +261,7 @@ fn findings_about_kernels_with_code() {
     what_is_not_known();
     code_that_comes_and_goes();
     images_that_are_files();
+    kernels_of_ptx();
     kernels_in_graphs();
     let _ = std::fs::remove_file(log());
 }
@@ -406,14 +407,21 @@ fn what_is_not_known() {
     launch(GATHER, b, &[INPUT, MEMORY, INPUT + 1024, 256]);
     assert_eq!(found(), ["possible: 0..1 writes reads"]);
 
-    // Of an image without the kernel, of one for another architecture, of PTX, and of no image.
+    // Of an image without the kernel, of one for another architecture, of PTX that is not understood,
+    // and of no image.
     let mut other = whole();
     other[0x30] = 80;
-    let text = b".version 8.0\n.target sm_90\n\0".to_vec();
+    let text = |body: &str| {
+        let head = ".version 8.0\n.target sm_80\n.address_size 64\n.entry offset_and_stride()\n";
+        format!("{head}{{ {body} ret; }}\n\0").into_bytes()
+    };
     for (image, reason) in [
         (cubin(&[("other", "gather")]), "its image has no kernel of this name"),
         (other, "its image has no code for sm_90"),
-        (text, "the driver has compiled it from PTX"),
+        (text("frobnicate.u32 1;"), "the PTX instruction in line 5 is not known"),
+        (text("call vprintf;"), "the call in line 5 goes to another function"),
+        (text("} {"), "PTX is not understood in line 5"),
+        (b".version 8.0\n.target sm_90\n\0".to_vec(), "its image has no kernel of this name"),
         (Vec::from([0x99; 256]), "its image cannot be read"),
     ] {
         let [a, b] = with_image("", image);
@@ -442,6 +450,111 @@ fn what_is_not_known() {
     }
     // Most are in the code, where the one or other does not matter.
     assert!(certain > 10, "{certain}");
+}
+
+/// The kernels of the corpus as PTX, written by hand.
+fn ptx() -> Vec<u8> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../kernel-access/tests/shapes.ptx");
+    let mut text = std::fs::read(path).expect("the corpus");
+    text.push(0);
+    text
+}
+
+/// A fat binary of PTX, 1, and cubins, 2, for architectures.
+fn fatbin(entries: &[(u16, u32, &[u8])]) -> Vec<u8> {
+    let mut body = Vec::new();
+    for (kind, architecture, payload) in entries {
+        let mut header = [0; 64];
+        header[..2].copy_from_slice(&kind.to_le_bytes());
+        header[4..8].copy_from_slice(&64_u32.to_le_bytes());
+        let padded = payload.len().next_multiple_of(8);
+        header[8..16].copy_from_slice(&(padded as u64).to_le_bytes());
+        header[28..32].copy_from_slice(&architecture.to_le_bytes());
+        header[40..48].copy_from_slice(&0x11_u64.to_le_bytes());
+        body.extend(header);
+        body.extend(*payload);
+        body.resize(body.len().next_multiple_of(8), 0);
+    }
+    let mut file = 0xba55_ed50_u32.to_le_bytes().to_vec();
+    file.extend([1, 0, 16, 0]);
+    file.extend((body.len() as u64).to_le_bytes());
+    file.extend(body);
+    file
+}
+
+/// Kernels that the driver compiles.
+fn kernels_of_ptx() {
+    let text = ptx();
+    let image = whole();
+    let elsewhere =
+        b".version 8.0\n.target sm_80\n.address_size 64\n.entry offset_and_stride() { ret; }";
+    for image in [
+        text.clone(),
+        fatbin(&[(1, 80, &text)]),
+        // Of several the newest that the device can run.
+        fatbin(&[(1, 75, elsewhere), (1, 80, &text), (1, 100, elsewhere)]),
+        // Machine code of another generation.
+        fatbin(&[(2, 80, &image), (1, 80, &text)]),
+        // Another part of the same program.
+        fatbin(&[(1, 80, b".version 8.0\n.target sm_80\n.address_size 64\n"), (1, 80, &text)]),
+    ] {
+        let [a, b] = with_image("", image);
+        upload(a, 0);
+        part(b, 1);
+        assert_eq!((found(), possible()), (vec![], vec![]));
+        part(b, 0);
+        assert_eq!(found(), ["certain: 0..4 1020..1024 writes writes"]);
+        order([a, b]);
+        // An address that is not used, two reads, and an index from memory.
+        upload(a, 0);
+        launch(UNUSED, b, &[MEMORY, INPUT, 256]);
+        order([a, b]);
+        download(a, 0);
+        launch(OFFSET, b, &[MEMORY, INPUT, 0, 1, 256]);
+        assert_eq!((found(), possible()), (vec![], vec![]));
+        order([a, b]);
+        upload(a, 0);
+        launch(GATHER, b, &[INPUT, MEMORY, INPUT + 1024, 256]);
+        assert_eq!(found(), NONE);
+        assert!(possible()[1].contains("gather: an address comes from"));
+    }
+    // Machine code for the device wins, and it uses its second parameter for all it writes.
+    let other = cubin(&[("offset_and_stride", "unused_word")]);
+    let [a, b] = with_image("", fatbin(&[(1, 80, &text), (2, 90, &other)]));
+    upload(a, 0);
+    part(b, 1);
+    assert_eq!(found(), ["certain: 0..4 1020..1024 writes writes"]);
+    for (image, reason) in [
+        (fatbin(&[(1, 100, &text)]), "its image has no code for sm_90"),
+        (fatbin(&[(1, 80, &text), (1, 80, &text)]), "its image has two kernels of this name"),
+        // Machine code without the kernel is not made up for by PTX.
+        (fatbin(&[(2, 90, &cubin(&[("other", "gather")])), (1, 80, &text)]), "no kernel of this"),
+    ] {
+        let [a, b] = with_image("", image);
+        upload(a, 0);
+        part(b, 0);
+        assert_eq!(found(), NONE, "{reason}");
+        assert!(possible()[1].contains(reason), "{reason}: {:?}", possible());
+    }
+    // In a file, and without an end.
+    let path = std::env::temp_dir().join(format!("code-{}.ptx", std::process::id()));
+    std::fs::write(&path, &text[..text.len() - 1]).expect("a new file");
+    let [a, b] = anew("");
+    let name = std::ffi::CString::new(path.to_str().expect("it is text")).expect("it has no zero");
+    let mut module = MODULE;
+    load_module(&CALL, || OK, &mut module, &|| file(name.as_ptr()));
+    std::fs::remove_file(&path).expect("the file");
+    take_all();
+    upload(a, 0);
+    part(b, 0);
+    assert_eq!(found(), ["certain: 0..4 1020..1024 writes writes"]);
+    let mut long = text[..text.len() - 1].to_vec();
+    long.resize((8 << 20) + 1, b'\n');
+    long.push(0);
+    let [a, b] = with_image("", long);
+    upload(a, 0);
+    part(b, 0);
+    assert!(possible()[1].ends_with("its PTX is too long"), "{:?}", possible());
 }
 
 /// Handles may come again, for other code.
