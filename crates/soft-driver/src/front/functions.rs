@@ -136,7 +136,11 @@ macro_rules! parameters {
 
             fn given(&self) -> Option<u64> {
                 let ($($argument,)*) = self.arguments;
-                None$(.or_else(|| $argument.given()))*
+                // No closures: there would be one for each parameter of each function.
+                $(if let Some(given) = $argument.given() {
+                    return Some(given);
+                })*
+                None
             }
 
             #[inline]
