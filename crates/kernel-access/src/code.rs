@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
+use crate::callees;
 use crate::container::Kernel;
-use crate::decode::{DecodeError, INSTRUCTION, Instruction, decode};
+use crate::decode::{DecodeError, INSTRUCTION, Instruction};
 use crate::flow::{Graph, NoGraph};
 use crate::ptx::{self, Module, PtxError};
 
@@ -73,7 +74,7 @@ impl Code {
     /// When any of its ways, or the place of its parameters, is not known.
     pub fn new(architecture: u32, kernel: &Kernel<'_>) -> Result<Self, NoCode> {
         let parameters = kernel.parameter_bank.ok_or(NoCode::NoParameters)?;
-        let instructions = decode(architecture, kernel.code).map_err(NoCode::Code)?;
+        let instructions = callees::instructions(architecture, kernel).map_err(NoCode::Code)?;
         let graph = Graph::new(&instructions).map_err(NoCode::Graph)?;
         let constants = kernel.constants.unwrap_or_default().to_vec();
         Ok(Self {

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod bytes;
+mod callees;
 pub mod code;
 pub mod container;
 pub mod decode;

@@ -3,8 +3,9 @@
 use std::fmt;
 use std::ops::Range;
 
+use crate::callees;
 use crate::container::Kernel;
-use crate::decode::{AccessKind, DecodeError, Instruction, Operand, Operation, Register, decode};
+use crate::decode::{AccessKind, DecodeError, Instruction, Operand, Operation, Register};
 
 /// Why it is not known which parameters a kernel reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +54,7 @@ impl std::error::Error for Unread {}
 /// When an instruction could read parameters in a way that is not seen: then nothing is known.
 pub fn bytes_read(architecture: u32, kernel: &Kernel<'_>) -> Result<Vec<Range<u32>>, Unread> {
     let bank = kernel.parameter_bank.ok_or(Unread::NoParameters)?;
-    let instructions = decode(architecture, kernel.code).map_err(Unread::Code)?;
+    let instructions = callees::instructions(architecture, kernel).map_err(Unread::Code)?;
     bytes_read_by(architecture, bank, &instructions)
 }
 

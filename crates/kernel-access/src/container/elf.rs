@@ -41,6 +41,9 @@ pub struct Kernel<'a> {
     /// Constant bank 2, in which the compiler keeps numbers of this kernel. `None` if there is none,
     /// or the driver fills in some of it.
     pub constants: Option<&'a [u8]>,
+    /// Where in constant bank 4 the addresses of functions are that never return: of `__assertfail`,
+    /// which an `assert` calls.
+    pub never_return: Vec<u32>,
 }
 
 /// Machine code for one architecture.
@@ -183,6 +186,7 @@ impl<'a> Cubin<'a> {
         for section in &sections {
             named.push((damaged(text(names, section.name.into()), "a section's name")?, section));
         }
+        let never_return = damaged(never_return(image, &named), "a cubin's table of addresses")?;
         let mut kernels = Vec::new();
         for (name, section) in &named {
             let Some(name) = name.strip_prefix(".text.") else { continue };
@@ -193,6 +197,7 @@ impl<'a> Cubin<'a> {
                 parameters: Vec::new(),
                 parameter_bank: None,
                 constants: None,
+                never_return: never_return.clone(),
             };
             // Functions that kernels call have code of their own, too, but no parameter bank.
             let info =
@@ -222,6 +227,36 @@ impl<'a> Cubin<'a> {
     pub fn kernel(&self, name: &str) -> Option<&Kernel<'a>> {
         self.kernels.iter().find(|kernel| kernel.name == name)
     }
+}
+
+/// Where the driver fills in the address of a function in constant bank 4 from which no thread comes
+/// back. `None` if the bank's table is damaged.
+fn never_return(image: &[u8], sections: &[(&str, &Section)]) -> Option<Vec<u32>> {
+    /// An address of 64 bits.
+    const ADDRESS: u64 = 2;
+    let bytes = |wanted: &str| {
+        let found = sections.iter().find(|(name, _)| *name == wanted);
+        found.map(|(_, section)| slice(image, section.offset, section.size))
+    };
+    let mut places = Vec::new();
+    for (name, size) in [(".rel.nv.constant4", 16), (".rela.nv.constant4", 24)] {
+        let Some(table) = bytes(name) else { continue };
+        let (symbols, names) = (bytes(".symtab")??, bytes(".strtab")??);
+        for entry in table?.chunks_exact(size) {
+            let (place, info) = (u64(entry, 0)?, u64(entry, 8)?);
+            let symbol = slice(symbols, (info >> 32).checked_mul(24)?, 24)?;
+            let is_outside = u16(symbol, 6)? == 0;
+            let is_itself = entry.get(16..).is_none_or(|added| added.iter().all(|&byte| byte == 0));
+            if info & u64::from(u32::MAX) == ADDRESS
+                && is_outside
+                && is_itself
+                && text(names, u32(symbol, 0)?.into())? == "__assertfail"
+            {
+                places.push(u32::try_from(place).ok()?);
+            }
+        }
+    }
+    Some(places)
 }
 
 impl Kernel<'_> {

@@ -41,7 +41,16 @@ pub(super) fn flow(bits: Bits, at: i64, to: &mut Instruction) -> bool {
             to.target = Some(far);
         }
         // CALL to a place that is relocated, or in a register
-        0x943 | 0x343 | 0x344 => to.operation = Operation::Call,
+        0x943 | 0x344 => to.operation = Operation::Call,
+        0x343 => {
+            to.operation = Operation::Call;
+            to.sources = vec![Operand::Register(bits.general(24)).into()];
+        }
+        // LEPC: the place of an instruction, to which a call returns
+        0x34e | 0x94e => {
+            to.operation = Operation::Other("LEPC");
+            to.destination = Some((bits.general(16), 2));
+        }
         // RET
         0x950 => to.operation = Operation::Return,
         // BSSY

@@ -1,0 +1,159 @@
+//! A call of a function that never returns ends a thread, where the image says which function it is.
+
+mod common;
+
+use common::cubin_with;
+use cuda_kernel_access::code::{Code, NoCode};
+use cuda_kernel_access::container::{Cubin, Error};
+use cuda_kernel_access::flow::NoGraph;
+use cuda_kernel_access::parameters::bytes_read;
+
+/// Instructions of sm_90.
+const NUMBER: u128 = 0x000f_e200_0000_0f00_0000_0000_0000_7802; // MOV R0, 0x0
+const LOAD: u128 = 0x0010_6200_0000_0a00_0100_0000_0002_7b82; // LDC.64 R2, c[0x4][R0]
+const HERE: u128 = 0x000f_ce00_0000_0000_0000_0000_1014_794e; // LEPC R20
+const CALL: u128 = 0x002f_ea00_03c0_0000_0000_0000_0200_7343; // CALL.ABS.NOINC R2
+const MAYBE_CALL: u128 = CALL & !0xf000 | 0x8000; // @!P0 CALL.ABS.NOINC R2
+const END: u128 = 0x000f_ea00_0380_0000_0000_0000_0000_794d; // EXIT
+const OTHER: u128 = NUMBER | 3 << 16; // MOV R3, 0x0
+
+/// MOV R0, `number`
+fn number(number: u32) -> u128 {
+    NUMBER | u128::from(number) << 32
+}
+
+/// `@!P0 BRA` to an instruction, by how many there are between.
+fn branch(distance: u128) -> u128 {
+    0x000f_ea00_0380_0000_0000_0000_0000_8947 | (distance * 4) << 16
+}
+
+const SYMBOLS: [&str; 3] = ["", "__assertfail", "vprintf"];
+
+/// A cubin whose bank of addresses has at each place that of a symbol: its number, whether it is
+/// outside of the image, the relocation's kind and what is added to it.
+fn image(code: &[u128], table: &[(u64, u64, bool, u64, u64)], added: bool) -> Vec<u8> {
+    let code: Vec<u8> = code.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let mut names = Vec::new();
+    let mut symbols = vec![0; 24];
+    for name in SYMBOLS {
+        if !name.is_empty() {
+            let inside = table.iter().any(|entry| SYMBOLS[entry.1 as usize] == name && !entry.2);
+            symbols.extend((names.len() as u32).to_le_bytes());
+            symbols.extend([0x12, 0, u8::from(inside), 0]);
+            symbols.extend([0; 16]);
+        }
+        names.extend(name.as_bytes());
+        names.push(0);
+    }
+    let mut relocations = Vec::new();
+    for &(place, symbol, _, kind, sum) in table {
+        relocations.extend(place.to_le_bytes());
+        relocations.extend((symbol << 32 | kind).to_le_bytes());
+        if added {
+            relocations.extend(sum.to_le_bytes());
+        }
+    }
+    let section = if added { ".rela.nv.constant4" } else { ".rel.nv.constant4" };
+    let more: [(&str, &[u8]); 3] =
+        [(".symtab", &symbols), (".strtab", &names), (section, &relocations)];
+    cubin_with(90, 7, &[("kernel", &code, &[(0, 8)])], &more)
+}
+
+const ASSERT: (u64, u64, bool, u64, u64) = (0x30, 1, true, 2, 0);
+const PRINT: (u64, u64, bool, u64, u64) = (0x28, 2, true, 2, 0);
+
+fn code(program: &[u128], table: &[(u64, u64, bool, u64, u64)]) -> Result<Code, NoCode> {
+    let image = image(program, table, true);
+    let cubin = Cubin::parse(&image).expect("an image");
+    Code::new(90, &cubin.kernels[0])
+}
+
+const UNKNOWN: NoCode = NoCode::Graph(NoGraph::Call(3 * 16));
+
+#[test]
+fn a_failed_assertion_ends_the_thread() {
+    let program = [number(0x30), LOAD, HERE, CALL, END];
+    for added in [false, true] {
+        let image = image(&program, &[PRINT, ASSERT], added);
+        let cubin = Cubin::parse(&image).expect("an image");
+        assert_eq!(cubin.kernels[0].never_return, [0x30]);
+        let code = Code::new(90, &cubin.kernels[0]).expect("known");
+        let text = format!("{code:?}");
+        assert!(
+            text.contains("blocks: [Block { instructions: 0..4, next: [], ends: true }]"),
+            "{text}"
+        );
+        assert_eq!(bytes_read(90, &cubin.kernels[0]), Ok(Vec::new()));
+    }
+    // On a condition, the others go on.
+    let code = code(&[number(0x30), LOAD, HERE, MAYBE_CALL, END], &[ASSERT]).expect("known");
+    let text = format!("{code:?}");
+    assert!(text.contains("Block { instructions: 0..4, next: [1], ends: true }"), "{text}");
+}
+
+#[test]
+fn other_functions_are_not_known() {
+    let program = [number(0x30), LOAD, HERE, CALL, END];
+    for (table, why) in [
+        (vec![(0x30, 2, true, 2, 0)], "it is another function"),
+        (vec![(0x30, 1, false, 2, 0)], "a function of that name is in the image"),
+        (vec![(0x30, 1, true, 3, 0)], "it is another kind of address"),
+        (vec![(0x30, 1, true, 2, 16)], "it is a place in the function"),
+        (vec![(0x28, 1, true, 2, 0)], "it is at another place"),
+        (vec![], "nothing is said"),
+    ] {
+        assert_eq!(code(&program, &table).err(), Some(UNKNOWN), "{why}");
+    }
+}
+
+#[test]
+fn an_address_that_may_be_another_is_not_known() {
+    let bank = 0b11 << 54;
+    let guarded = |word: u128| word & !0xf000;
+    for (program, why) in [
+        ([number(0x30), LOAD, OTHER, CALL, END], "half of the address is written again"),
+        ([number(0x30), guarded(LOAD), HERE, CALL, END], "it is loaded on a condition"),
+        ([guarded(number(0x30)), LOAD, HERE, CALL, END], "the place is chosen"),
+        ([number(0x30), LOAD ^ bank, HERE, CALL, END], "it is in another bank"),
+        ([number(0x30), LOAD | 8 << 38, HERE, CALL, END], "it is eight bytes further"),
+        ([HERE, LOAD, HERE, CALL, END], "the place is not known"),
+        ([number(0x30), HERE, LOAD, END, CALL], "nothing is called"),
+    ] {
+        let result = code(&program, &[ASSERT]);
+        if program[3] == END {
+            assert!(result.is_ok(), "{why}");
+        } else {
+            assert_eq!(result.err(), Some(UNKNOWN), "{why}");
+        }
+    }
+    // A thread may come from elsewhere, and have another address.
+    for (distance, known) in [(1, false), (2, false), (3, false), (4, true)] {
+        let program = [branch(distance), number(0x30), LOAD, HERE, CALL, END];
+        let expected = NoCode::Graph(NoGraph::Call(4 * 16));
+        assert_eq!(code(&program, &[ASSERT]).err(), (!known).then_some(expected), "{distance}");
+    }
+}
+
+/// What is behind a call without return has what was loaded before it.
+#[test]
+fn calls_follow_each_other() {
+    let program = [number(0x30), LOAD, CALL, LOAD, CALL, LOAD, CALL, END];
+    let image = image(&program, &[ASSERT], true);
+    let cubin = Cubin::parse(&image).expect("an image");
+    assert_eq!(bytes_read(90, &cubin.kernels[0]), Ok(Vec::new()));
+}
+
+#[test]
+fn a_damaged_table_is_an_error() {
+    let damaged = Err(Error::Damaged("a cubin's table of addresses"));
+    for symbol in [3, 0xffff_ffff] {
+        let mut whole = image(&[END], &[ASSERT], true);
+        let relocation = (0x30_u64.to_le_bytes(), (1_u64 << 32 | 2).to_le_bytes());
+        let wanted = [relocation.0, relocation.1].concat();
+        let at = whole.windows(16).position(|bytes| bytes == wanted).expect("there");
+        whole[at + 12..at + 16].copy_from_slice(&u32::to_le_bytes(symbol));
+        assert_eq!(Cubin::parse(&whole), damaged, "{symbol:#x}");
+    }
+    let whole = cubin_with(90, 7, &[], &[(".rela.nv.constant4", &[0; 24])]);
+    assert_eq!(Cubin::parse(&whole), damaged);
+}
