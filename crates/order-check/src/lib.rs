@@ -150,6 +150,7 @@ mod clock;
 pub mod exit;
 pub mod feed;
 pub mod findings;
+mod frames;
 mod graph;
 mod json;
 mod map;

@@ -75,10 +75,24 @@ impl fmt::Display for Location {
 
 /// The path of a program to a call: a [`std::backtrace::Backtrace`], or any text.
 ///
-/// Each of its lines becomes a line of a report.
-pub trait Backtrace: fmt::Debug + fmt::Display + Send + Sync {}
+/// A report shows the lines that are of the program, the call's own function first. Such a line is
+/// `upload, at game.cpp:7`, or the name of the function.
+pub trait Backtrace: fmt::Debug + fmt::Display + Send + Sync {
+    /// A number that only this path has, if that is known. The text is then made once for all calls
+    /// that come on this path.
+    fn path(&self) -> Option<u64> {
+        None
+    }
 
-impl<T: fmt::Debug + fmt::Display + Send + Sync> Backtrace for T {}
+    /// The lines that are enough to know whether two calls came from the same lines of the program.
+    fn outline(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Backtrace for std::backtrace::Backtrace {}
+impl Backtrace for String {}
+impl Backtrace for &'static str {}
 
 /// The call that an operation belongs to. Findings name it.
 #[derive(Clone, Debug)]

@@ -12,6 +12,7 @@ use core::ffi::{c_int, c_void};
 use std::backtrace::Backtrace;
 use std::cell::Cell;
 use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
@@ -25,6 +26,8 @@ struct Kept {
     at: usize,
     /// Where each return address is, and the address, from the inside to the outside.
     returns: Vec<(usize, usize)>,
+    /// The number of the return addresses.
+    path: u64,
     stack: Arc<Backtrace>,
 }
 
@@ -117,12 +120,33 @@ fn returns(at: usize, end: usize) -> Option<Vec<(usize, usize)>> {
     (walk.plain && !walk.returns.is_empty()).then_some(walk.returns)
 }
 
-/// The stack of the calling thread.
+/// A number for these return addresses.
+fn number(codes: impl Iterator<Item = usize>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    codes.for_each(|code| code.hash(&mut hasher));
+    hasher.finish()
+}
+
+/// The number of a stack whose return addresses need not be where others are.
+fn path_of_any() -> u64 {
+    unsafe extern "C" fn add(context: *mut c_void, data: *mut c_void) -> c_int {
+        // SAFETY: the data that is given below, and the unwinder's own context.
+        let (codes, code) = unsafe { (&mut *data.cast::<Vec<usize>>(), _Unwind_GetIP(context)) };
+        codes.push(code);
+        if codes.len() < FRAMES { 0 } else { 5 }
+    }
+    let mut codes: Vec<usize> = Vec::new();
+    // SAFETY: the function, with its data, which live until the call returns.
+    unsafe { _Unwind_Backtrace(add, (&raw mut codes).cast()) };
+    number(codes.into_iter())
+}
+
+/// The stack of the calling thread, and a number that only calls on this path have.
 #[inline(never)]
-pub(crate) fn here() -> Arc<Backtrace> {
+pub(crate) fn here() -> (Arc<Backtrace>, u64) {
     let variable = Cell::new(0_u8);
     let at = std::hint::black_box(&raw const variable).addr();
-    let capture = || Arc::new(Backtrace::force_capture());
+    let capture = || (Arc::new(Backtrace::force_capture()), path_of_any());
     let own = own_stack();
     if !own.contains(&at) {
         // It runs on a stack of the program's own.
@@ -136,16 +160,16 @@ pub(crate) fn here() -> Arc<Backtrace> {
         kept.at == at && kept.returns.iter().all(is_there)
     };
     if let Some(place) = kept.iter().position(same) {
-        let found = kept.get(place).map(|kept| kept.stack.clone());
+        let found = kept.get(place).map(|kept| (kept.stack.clone(), kept.path));
         kept.swap(0, place);
         return found.unwrap_or_else(capture);
     }
-    let stack = capture();
-    if let Some(returns) = returns(at, own.end) {
-        kept.truncate(KEPT - 1);
-        kept.push_front(Kept { at, returns, stack: stack.clone() });
-    }
-    stack
+    let Some(returns) = returns(at, own.end) else { return capture() };
+    let stack = Arc::new(Backtrace::force_capture());
+    let path = number(returns.iter().map(|(_, code)| *code));
+    kept.truncate(KEPT - 1);
+    kept.push_front(Kept { at, returns, path, stack: stack.clone() });
+    (stack, path)
 }
 
 // Miri walks no stack of the unwinder's.
@@ -158,14 +182,16 @@ mod tests {
     /// One test at a time, as a stack that another thread is looking for is not waited for.
     static ALONE: Mutex<()> = Mutex::new(());
 
+    type Stacks = Vec<(Arc<Backtrace>, u64)>;
+
     #[inline(never)]
-    fn one(stacks: &mut Vec<Arc<Backtrace>>) {
+    fn one(stacks: &mut Stacks) {
         stacks.push(here());
         std::hint::black_box(&stacks);
     }
 
     #[inline(never)]
-    fn other(stacks: &mut Vec<Arc<Backtrace>>) {
+    fn other(stacks: &mut Stacks) {
         one(stacks);
         std::hint::black_box(&stacks);
     }
@@ -181,17 +207,21 @@ mod tests {
         for _ in 0..3 {
             other(&mut all);
         }
-        let same = |a: usize, b: usize| Arc::ptr_eq(&all[a], &all[b]);
+        let same = |a: usize, b: usize| {
+            let same = Arc::ptr_eq(&all[a].0, &all[b].0);
+            assert_eq!(same, all[a].1 == all[b].1, "the number of the path");
+            same
+        };
         assert!(same(0, 1) && same(1, 2) && same(3, 4) && same(4, 5));
         assert!(!same(2, 3));
-        let texts = [0, 3].map(|at: usize| all[at].to_string());
+        let texts = [0, 3].map(|at: usize| all[at].0.to_string());
         assert!(!texts[0].contains("tests::other") && texts[1].contains("tests::other"));
     }
 
     /// Frames that lie in the same places, with a different caller further out.
     #[test]
     fn another_caller_far_outside_is_seen() {
-        fn deep(depth: u32, stacks: &mut Vec<Arc<Backtrace>>) {
+        fn deep(depth: u32, stacks: &mut Stacks) {
             match depth {
                 0 => one(stacks),
                 _ => deep(depth - 1, stacks),
@@ -199,26 +229,26 @@ mod tests {
             std::hint::black_box(&stacks);
         }
         #[inline(never)]
-        fn left(stacks: &mut Vec<Arc<Backtrace>>) {
+        fn left(stacks: &mut Stacks) {
             deep(20, stacks);
             std::hint::black_box(&stacks);
         }
         #[inline(never)]
-        fn right(stacks: &mut Vec<Arc<Backtrace>>) {
+        fn right(stacks: &mut Stacks) {
             std::hint::black_box(&stacks);
             deep(20, stacks);
             std::hint::black_box((&stacks, 1));
         }
         let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-        let callers: [fn(&mut Vec<Arc<Backtrace>>); 2] = [left, right];
+        let callers: [fn(&mut Stacks); 2] = [left, right];
         let mut all = Vec::new();
         for round in 0..4 {
             callers[round % 2](&mut all);
         }
-        assert!(Arc::ptr_eq(&all[0], &all[2]) && Arc::ptr_eq(&all[1], &all[3]));
-        assert!(!Arc::ptr_eq(&all[0], &all[1]));
+        assert!(Arc::ptr_eq(&all[0].0, &all[2].0) && Arc::ptr_eq(&all[1].0, &all[3].0));
+        assert!(!Arc::ptr_eq(&all[0].0, &all[1].0) && all[0].1 != all[1].1);
         let names = ["::left", "::right"];
-        for (stack, name) in all.iter().zip(names) {
+        for ((stack, _), name) in all.iter().zip(names) {
             assert!(stack.to_string().contains(name), "{stack}");
         }
     }

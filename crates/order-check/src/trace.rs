@@ -2,6 +2,7 @@
 
 use core::fmt;
 use std::backtrace::Backtrace;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
 /// How many of the program's own frames are shown.
@@ -40,6 +41,8 @@ fn readable(frame: &str) -> Option<String> {
 #[derive(Debug)]
 pub struct Trace {
     native: Native,
+    /// A number for the native frames, if there is one.
+    path: Option<u64>,
     /// What the interpreter of Python has printed of this thread.
     python: String,
 }
@@ -56,17 +59,37 @@ impl Trace {
     #[must_use]
     pub fn here() -> Self {
         #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-        let native = crate::stack::here();
+        let (native, path) = crate::stack::here();
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        let path = Some(path);
         #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
-        let native = Arc::new(Backtrace::force_capture());
+        let (native, path) = (Arc::new(Backtrace::force_capture()), None);
         let native = Native::Backtrace(native);
-        Self { native, python: python::stack().unwrap_or_default() }
+        Self { native, path, python: python::stack().unwrap_or_default() }
     }
 
     /// The stack with these frames, and what Python has printed of it.
     #[must_use]
     pub fn of(addresses: Vec<usize>, python: String) -> Self {
-        Self { native: Native::Addresses(addresses), python }
+        let mut hasher = DefaultHasher::new();
+        addresses.hash(&mut hasher);
+        let path = Some(hasher.finish());
+        Self { native: Native::Addresses(addresses), path, python }
+    }
+}
+
+impl crate::op::Backtrace for Trace {
+    fn path(&self) -> Option<u64> {
+        let mut hasher = DefaultHasher::new();
+        (self.path?, &self.python).hash(&mut hasher);
+        Some(hasher.finish())
+    }
+
+    /// The names of native frames take long to find out. Python's lines say more.
+    fn outline(&self) -> String {
+        let python: String =
+            python_frames(&self.python).iter().map(|frame| format!("Python: {frame}\n")).collect();
+        if crate::frames::outline(&python).is_some() { python } else { self.to_string() }
     }
 }
 

@@ -76,8 +76,8 @@ impl Checker {
     /// Returns the findings since the last call.
     ///
     /// Each pair of places is reported once. A place is the source line of the call; without a
-    /// source line it is the call's backtrace; without a backtrace it is the function and its
-    /// stream or thread.
+    /// source line it is the lines of the program in the call's backtrace; without a backtrace it is
+    /// the function and its stream or thread.
     pub fn take_findings(&mut self) -> Vec<Finding> {
         self.tasks().accesses.reports.take()
     }
@@ -211,6 +211,12 @@ impl Checker {
     pub fn confirm(&mut self, report: &Report) -> bool {
         let sides = [&report.first, &report.second].map(|side| (&*side.call, &side.agent));
         self.tasks().accesses.reports.is_new(sides)
+    }
+
+    /// How often the two places of a report were found without an order.
+    pub fn times(&mut self, report: &Report) -> u64 {
+        let sides = [&report.first, &report.second].map(|side| (&*side.call, &side.agent));
+        self.tasks().accesses.reports.times(sides)
     }
 
     /// Applies the next operation, which is a part of `call`. [`Call::by`] is the thread or host

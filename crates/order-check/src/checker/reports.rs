@@ -5,14 +5,17 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use crate::checker::options::Warnings;
+use crate::frames::outline;
 use crate::map::Map;
-use crate::op::{Call, Location, StreamId};
+use crate::op::{Backtrace, Call, Location, StreamId};
 use crate::report::{Agent, Finding, Warning};
 use crate::shadow::Origin;
 
 /// The maximum of distinct pairs of places with findings.
 const PLACES: usize = 1 << 16;
-/// The maximum of races of two functions in two streams or threads that backtraces distinguish.
+/// The maximum of backtraces whose places are kept.
+const PATHS: usize = 1 << 14;
+/// How often the text of backtraces is made for races of two functions in two streams or threads.
 const TRACES: u32 = 64;
 /// The maximum of failed calls that are kept.
 const FAILED: usize = 64;
@@ -37,9 +40,12 @@ struct Failed {
 pub(super) struct Reports {
     pub(super) warnings: Warnings,
     findings: Vec<Finding>,
-    reported: HashSet<(Place, Place)>,
+    /// How often each pair of places was found.
+    reported: HashMap<(Place, Place), u64>,
     warned: HashSet<(Place, Place)>,
-    /// Races that are distinguished by their backtraces.
+    /// The places that backtraces stand for, by their paths.
+    paths: HashMap<(u64, Place), Place>,
+    /// For how many races of two functions in two streams or threads text was made.
     traced: HashMap<[Place; 2], u32>,
     /// Calls that would have made an order, and failed, the last ones.
     failed: VecDeque<Failed>,
@@ -116,47 +122,80 @@ impl Reports {
 
     /// Whether a problem of these two accesses is to be reported: it was not, at their places.
     pub(super) fn is_new(&mut self, sides: [At<'_>; 2]) -> bool {
-        let mut places = sides.map(|(call, agent)| place(call, agent));
-        if sides.iter().any(|(call, _)| has_trace(call)) {
-            // Making text of a backtrace takes long. A program that is wrong in a loop comes here
-            // in each round.
-            let looked = self.traced.entry(places.clone()).or_default();
-            *looked = looked.saturating_add(1);
-            if *looked > TRACES {
-                return false;
-            }
-            places = sides.map(|(call, agent)| traced_place(call, agent));
-        }
-        let [one, two] = places;
-        once(&mut self.reported, one, two)
+        let Some([one, two]) = self.places(sides) else { return false };
+        self.once(one, two)
     }
 
     /// Whether a problem at these two places was reported. Another one may be asked for later.
     pub(super) fn is_known(&mut self, sides: [At<'_>; 2]) -> bool {
-        let mut places = sides.map(|(call, agent)| place(call, agent));
-        let mut looked = None;
-        if sides.iter().any(|(call, _)| has_trace(call)) {
-            looked = Some(places.clone());
-            if self.traced.get(&places).is_some_and(|looked| *looked > TRACES) {
-                return true;
+        let Some([one, two]) = self.places(sides) else { return true };
+        if let Some(times) = self.times_mut(&one, &two) {
+            *times += 1;
+            return true;
+        }
+        self.reported.len() >= PLACES
+    }
+
+    /// How often a problem was found at these two places.
+    pub(super) fn times(&mut self, sides: [At<'_>; 2]) -> u64 {
+        let places = self.places(sides);
+        places.and_then(|[one, two]| self.times_mut(&one, &two).copied()).unwrap_or(1)
+    }
+
+    /// The places of two calls. `None` once the text of too many of their backtraces was made: that
+    /// takes long, and a program that is wrong in a loop comes here in each round.
+    fn places(&mut self, sides: [At<'_>; 2]) -> Option<[Place; 2]> {
+        let places = sides.map(|(call, agent)| place(call, agent));
+        let mut made = false;
+        let [one, two] = [0, 1].map(|at: usize| {
+            let ((call, _), place) = (sides.get(at)?, places.get(at)?);
+            let Some(trace) = call.backtrace.as_ref().filter(|_| has_trace(call)) else {
+                return Some(place.clone());
+            };
+            let path = trace.path();
+            let known = path.and_then(|path| self.paths.get(&(path, place.clone())));
+            if let Some(found) = known {
+                return Some(found.clone());
             }
-            places = sides.map(|(call, agent)| traced_place(call, agent));
+            if !std::mem::replace(&mut made, true) {
+                let looked = self.traced.entry(places.clone()).or_default();
+                if *looked == TRACES {
+                    return None;
+                }
+                *looked += 1;
+            }
+            let found = traced_place(place, &**trace);
+            if let Some(path) = path.filter(|_| self.paths.len() < PATHS) {
+                self.paths.insert((path, place.clone()), found.clone());
+            }
+            Some(found)
+        });
+        Some([one?, two?])
+    }
+
+    fn times_mut(&mut self, one: &Place, two: &Place) -> Option<&mut u64> {
+        let pair = (one.clone(), two.clone());
+        let turned = (pair.1.clone(), pair.0.clone());
+        let pair = if self.reported.contains_key(&pair) { pair } else { turned };
+        self.reported.get_mut(&pair)
+    }
+
+    /// Whether a pair of places is new. Beyond [`PLACES`] of them none is.
+    fn once(&mut self, one: Place, two: Place) -> bool {
+        if let Some(times) = self.times_mut(&one, &two) {
+            *times += 1;
+            return false;
         }
-        let [one, two] = places;
-        let pair = (one, two);
-        let mut known = self.reported.contains(&pair);
-        let turned = (pair.1, pair.0);
-        known |= self.reported.contains(&turned) || self.reported.len() >= PLACES;
-        if let Some(places) = looked.filter(|_| known) {
-            *self.traced.entry(places).or_default() += 1;
+        if self.reported.len() >= PLACES {
+            return false;
         }
-        known
+        self.reported.insert((one, two), 1);
+        true
     }
 
     /// The same for two calls that misuse an object, each time with their backtraces.
     pub(super) fn is_new_misuse(&mut self, sides: [&Origin; 2]) -> bool {
-        let [one, two] = sides.map(|side| traced_place(&side.call, &side.agent));
-        once(&mut self.reported, one, two)
+        self.is_new(sides.map(|side| (&*side.call, &side.agent)))
     }
 
     pub(super) fn warn(&mut self, one: &Arc<Call>, two: &Arc<Call>, warning: Warning) {
@@ -197,18 +236,19 @@ fn has_trace(call: &Call) -> bool {
     call.location.is_none() && call.backtrace.is_some()
 }
 
-/// The place given by the backtrace. If its frames have no names, the place also contains the
-/// stream or thread.
-fn traced_place(call: &Call, agent: &Agent) -> Place {
-    let (name, place) = place(call, agent);
-    let text = match &call.backtrace {
-        Some(trace) if has_trace(call) => trace.to_string(),
-        _ => return (name, place),
-    };
-    if text.trim().is_empty() || text.contains("<unknown>") {
-        return (name, place.map_err(|agent| format!("{agent} {text}")));
+/// The place that a backtrace gives to a call: the lines of the program on its way to it. Without
+/// lines it is the whole backtrace, and if its frames have no names the stream or thread as well.
+fn traced_place((name, agent): &Place, trace: &dyn Backtrace) -> Place {
+    let text = trace.outline();
+    if let Some(outline) = outline(&text) {
+        // One line may launch several kernels.
+        let function = name.split(" of ").next().unwrap_or(name);
+        return (Cow::Owned(function.to_owned()), Err(outline));
     }
-    (name, Err(text))
+    if text.trim().is_empty() || text.contains("<unknown>") {
+        return (name.clone(), agent.clone().map_err(|agent| format!("{agent} {text}")));
+    }
+    (name.clone(), Err(text))
 }
 
 /// Whether a pair of places is new. Beyond [`PLACES`] of them none is.

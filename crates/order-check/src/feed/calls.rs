@@ -189,6 +189,11 @@ impl<O: Observer> CallFeed<O> {
         self.checker.confirm(report)
     }
 
+    /// How often the two places of each report were found without an order.
+    pub fn times(&mut self, reports: &[Report]) -> Vec<u64> {
+        reports.iter().map(|report| self.checker.times(report)).collect()
+    }
+
     pub(super) fn reach(&mut self, mark: &Mark) {
         self.checker.reached(&self.call, mark);
         self.collect();

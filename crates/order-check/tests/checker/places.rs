@@ -1,7 +1,12 @@
 //! Which reports are about the same two places.
 
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use cuda_order_check::{
-    Access, Call, Checker, ContextId, EventId, Finding, Op, StreamId, StreamKind, Stride, ThreadId,
+    Access, Backtrace, Call, Checker, ContextId, EventId, Finding, Op, StreamId, StreamKind,
+    Stride, ThreadId,
 };
 
 /// Default streams have one name in all contexts and threads, and are different places.
@@ -67,4 +72,57 @@ fn rows_conflict_with_reads_of_the_whole() {
         found.iter().filter_map(Finding::report).map(|of| of.shared.clone()).collect();
     let all: Vec<_> = (0..4).map(|row| AT + 64 * row..AT + 64 * row + 16).collect();
     assert_eq!(shared, [all], "with the read of stream 3 alone");
+}
+
+/// How often the text of backtraces was made.
+static MADE: AtomicUsize = AtomicUsize::new(0);
+
+/// A backtrace whose text takes long.
+#[derive(Debug)]
+struct Slow {
+    path: u64,
+    text: String,
+}
+
+impl fmt::Display for Slow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        MADE.fetch_add(1, Ordering::Relaxed);
+        f.write_str(&self.text)
+    }
+}
+
+impl Backtrace for Slow {
+    fn path(&self) -> Option<u64> {
+        Some(self.path)
+    }
+}
+
+/// A program that is wrong in a loop has one report, which says how often. After it neither the
+/// frameworks in between nor the kernels that a line launches make another one, and no text is made of
+/// backtraces that are known.
+#[test]
+fn a_pair_of_places_is_one_finding() {
+    let mut checker = Checker::default();
+    let mut number = 0;
+    let mut work = |name: String, stream, line: u64, path: u64| {
+        number += 1;
+        let text = format!(
+            "Python: zero_, at /x/site-packages/torch/t{path}.py:1\nPython: f, at a.py:{line}"
+        );
+        let mut call = Call::new(name, number, ThreadId(1));
+        call.backtrace = Some(Arc::new(Slow { path: line << 8 | path, text }));
+        let accesses = &[Access::write(0x1000, 64)];
+        checker.apply(call, Op::Work { stream: StreamId(stream), accesses });
+        checker.take_findings()
+    };
+    let mut found = Vec::new();
+    for round in 0..1000 {
+        found.extend(work("cuMemsetD8Async".into(), 1, 3, round % 4));
+        found.extend(work(format!("cuLaunchKernel of f{}", round % 3), 2, 4, round % 5));
+    }
+    let made = MADE.load(Ordering::Relaxed);
+    assert!(made <= 4 + 3 * 5, "{made}");
+    let [Finding::Report(report)] = &found[..] else { panic!("{found:?}") };
+    // All but the first call find the one before.
+    assert_eq!(checker.times(report), 1999);
 }

@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -137,6 +138,23 @@ pub fn pop_region() -> usize {
 struct InRegion {
     region: Arc<Region>,
     stack: Option<Arc<dyn Backtrace>>,
+}
+
+impl Backtrace for InRegion {
+    fn path(&self) -> Option<u64> {
+        let stack = match &self.stack {
+            Some(stack) => Some(stack.path()?),
+            None => None,
+        };
+        let mut hasher = DefaultHasher::new();
+        (stack, self.region.to_string()).hash(&mut hasher);
+        Some(hasher.finish())
+    }
+
+    fn outline(&self) -> String {
+        let stack = self.stack.as_ref().map(|stack| stack.outline()).unwrap_or_default();
+        format!("Region: {}\n{stack}", self.region)
+    }
 }
 
 impl fmt::Display for InRegion {
@@ -301,7 +319,10 @@ impl Output {
     /// is looked at.
     pub(crate) fn is_possible(&mut self, report: &Report) -> [bool; 2] {
         let place = |side: &Side| {
-            let trace = side.call.backtrace.as_ref().map(ToString::to_string);
+            let trace = side.call.backtrace.as_ref().map(|trace| match trace.path() {
+                Some(path) => path.to_string(),
+                None => trace.outline(),
+            });
             format!("{} {} {}", side.call.name, side.agent, trace.unwrap_or_default())
         };
         let mut pair = [place(&report.first), place(&report.second)];
