@@ -332,11 +332,11 @@ fn a_declared_slice_is_reported() {
         return compute(false);
     }
     let Some(report) = report("a_declared_slice_is_reported") else { return };
-    assert!(report.contains("nothing orders them"), "{report}");
-    assert!(report.contains("(reads) reads them"), "{report}");
-    assert!(report.contains("from byte 0 of 4096 bytes that"), "{report}");
-    assert!(report.contains("(writes) writes them"), "{report}");
-    assert!(report.contains("from byte 2048 of 4096 bytes that"), "{report}");
+    assert!(report.contains("nothing makes it wait"), "{report}");
+    assert!(report.contains("  reads    reads in stream "), "{report}");
+    assert!(report.contains("bytes 0 to 2047 of the 4 KiB that"), "{report}");
+    assert!(report.contains("  writes   writes in stream "), "{report}");
+    assert!(report.contains("bytes 2048 to 4095 of the 4 KiB that"), "{report}");
 }
 
 #[test]

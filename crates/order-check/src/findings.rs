@@ -24,7 +24,11 @@ use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 
+pub use crate::form::Stacks;
+use crate::form::{TAIL, With};
+use crate::json::list;
 use crate::report::{Finding, Report, Warning};
+use crate::sarif::Sarif;
 
 /// The number of errors, and of warnings, that a program can ask for later. All are written.
 const MAX: usize = 1000;
@@ -293,6 +297,10 @@ pub struct Findings {
     counts: Counts,
     sinks: Vec<Sink>,
     suppressed: Vec<Suppression>,
+    stacks: Stacks,
+    sarif: Option<Sarif>,
+    /// How often each error was found.
+    times: Vec<u64>,
     /// Whether the summary was written.
     ended: bool,
 }
@@ -301,8 +309,42 @@ impl Findings {
     /// No findings yet.
     #[must_use]
     pub fn new(sinks: Vec<Sink>, suppressed: Vec<Suppression>) -> Self {
-        let counts = Counts::default();
-        Self { errors: Vec::new(), warnings: Vec::new(), counts, sinks, suppressed, ended: false }
+        Self {
+            errors: Vec::new(),
+            warnings: Vec::new(),
+            counts: Counts::default(),
+            sinks,
+            suppressed,
+            stacks: Stacks::Short,
+            sarif: None,
+            times: Vec::new(),
+            ended: false,
+        }
+    }
+
+    /// Sets where findings are written.
+    #[must_use]
+    pub fn sinks(mut self, sinks: Vec<Sink>) -> Self {
+        self.sinks = sinks;
+        self
+    }
+
+    /// Sets how much of the backtraces the texts have.
+    #[must_use]
+    pub fn stacks(mut self, stacks: Stacks) -> Self {
+        self.stacks = stacks;
+        self
+    }
+
+    /// Writes the findings to a file in the format of code review tools as well: SARIF 2.1.0, the
+    /// first 200. `%p` in the path is the number of the process.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written.
+    pub fn sarif(mut self, path: &str) -> io::Result<Self> {
+        self.sarif = Some(Sarif::new(path)?);
+        Ok(self)
     }
 
     /// The first 1000 errors.
@@ -334,21 +376,16 @@ impl Findings {
             self.counts.suppressed += 1;
             return false;
         }
+        let with = With { class, certainty, stacks: self.stacks };
         for sink in &mut self.sinks {
-            let (json, text) =
-                (sink.json, if sink.json { finding.to_json() } else { finding.to_string() });
-            let mut text = match (class, json) {
-                ("", _) => text,
-                (_, true) => text.replacen('{', &format!("{{\"class\":\"{class}\","), 1),
-                (_, false) => format!("{text}\n  class:   {class}"),
+            let text = match sink.json {
+                true => finding.json(with),
+                false => finding.text(with),
             };
-            if let Some(Certainty { word, text: why }) = certainty {
-                text = match json {
-                    true => text.replacen('{', &format!("{{\"certainty\":\"{word}\","), 1),
-                    false => format!("{text}\n  {word}: {why}"),
-                };
-            }
             sink.write(&text);
+        }
+        if let Some(sarif) = &mut self.sarif {
+            sarif.add(&finding, with);
         }
         match finding {
             Finding::Report(report) => {
@@ -366,6 +403,27 @@ impl Findings {
                 false
             }
         }
+    }
+
+    /// Sets how often each of the [errors](Self::errors) was found. The summary says so.
+    pub fn again(&mut self, times: &[u64]) {
+        self.times = times.to_vec();
+        if let Some(sarif) = &self.sarif {
+            let _ = sarif.write(times);
+        }
+    }
+
+    /// A line for each error that was found more than once.
+    fn lines_of_times(&self) -> Vec<String> {
+        /// The most lines.
+        const SHOWN: usize = 16;
+        let all = self.errors.iter().zip(&self.times).filter(|(_, times)| **times > 1);
+        let line = |(error, times): (&Report, &u64)| {
+            let head = error.head();
+            let head = head.trim_end_matches(TAIL).trim_start_matches("missing order: ");
+            format!("order check: {times} times: {head}")
+        };
+        all.take(SHOWN).map(line).collect()
     }
 
     /// Writes a text for people.
@@ -392,6 +450,10 @@ impl Findings {
             text += &counts.collect::<Vec<_>>().join(", ");
             json = seen.iter().map(|(name, count)| format!(",\"{name}\":{count}")).collect();
         }
+        if !self.times.is_empty() {
+            let times = self.times.iter().map(ToString::to_string);
+            json += &format!(",\"times\":{}", list(times));
+        }
         let json = format!(
             "{{\"severity\":\"summary\",\"errors\":{errors},\"warnings\":{warnings},\
              \"suppressed\":{suppressed}{json}}}"
@@ -401,6 +463,8 @@ impl Findings {
                 sink.write(if sink.json { &json } else { &text });
             }
         }
+        let times = self.lines_of_times();
+        times.iter().for_each(|line| self.note(line));
     }
 }
 

@@ -9,7 +9,7 @@ pub(crate) struct Frame<'a> {
     pub(crate) function: &'a str,
     /// The file with the source, and the line.
     pub(crate) source: Option<(&'a str, u32)>,
-    /// The loaded file, if that is what is known.
+    /// The loaded file with the offset, if that is what is known: `addr2line` may find the line.
     pub(crate) module: Option<&'a str>,
     pub(crate) is_python: bool,
 }
@@ -73,7 +73,10 @@ const LIBRARIES: [&str; 10] = [
 ];
 
 /// The begins of the names of functions that no program has written itself.
-const FUNCTIONS: [&str; 16] = [
+const FUNCTIONS: [&str; 19] = [
+    "cuda_order_check::",
+    "cuda_order_check_preload::",
+    "cuda_soft_driver::",
     "__libc_start",
     "start_thread",
     "__clone",
@@ -110,7 +113,7 @@ impl<'a> Frame<'a> {
         {
             return Some(Self { function, source: Some(source), ..frame });
         }
-        let module = |text: &'a str| text.rsplit_once("+0x").map(|(path, _)| path);
+        let module = |text: &'a str| text.contains("+0x").then_some(text);
         if let Some((function, place)) = line.rsplit_once(", in ") {
             return Some(Self { function, module: module(place), ..frame });
         }
@@ -240,8 +243,8 @@ mod tests {
                 Frame { function: "fill", source: at("a b.py", 7), is_python: true, ..plain },
             ),
             ("f(int), at ./a.cpp:10:73", Frame { source: at("./a.cpp", 10), ..plain }),
-            ("f(int), in /l/x.so+0x1f", Frame { module: Some("/l/x.so"), ..plain }),
-            ("/l/x.so+0x1f", Frame { function: "", module: Some("/l/x.so"), ..plain }),
+            ("f(int), in /l/x.so+0x1f", Frame { module: Some("/l/x.so+0x1f"), ..plain }),
+            ("/l/x.so+0x1f", Frame { function: "", module: Some("/l/x.so+0x1f"), ..plain }),
             ("f(int)", plain),
             ("f, at odd", Frame { function: "f, at odd", ..plain }),
         ] {

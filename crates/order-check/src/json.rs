@@ -2,29 +2,35 @@
 
 use std::fmt::{self, Write as _};
 
+use crate::form::{Form, Place, Way, With};
 use crate::op::{AccessKind, Call};
 use crate::report::{Finding, Problem, Report, Side, Warning};
 
 /// A JSON object that is written field by field.
-struct Object(String);
+pub(crate) struct Object(String);
 
 impl Object {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self("{".to_owned())
     }
 
-    fn field(&mut self, name: &str, value: impl fmt::Display) -> &mut Self {
+    pub(crate) fn field(&mut self, name: &str, value: impl fmt::Display) -> &mut Self {
         let comma = if self.0.len() == 1 { "" } else { "," };
         let _ = write!(self.0, "{comma}\"{name}\":{value}");
         self
     }
 
-    fn text(&mut self, name: &str, text: impl fmt::Display) -> &mut Self {
+    pub(crate) fn text(&mut self, name: &str, text: impl fmt::Display) -> &mut Self {
         self.field(name, quoted(&text.to_string()))
     }
 
-    fn end(&mut self) -> String {
-        std::mem::take(&mut self.0) + "}"
+    pub(crate) fn end(&mut self) -> String {
+        self.unfinished() + "}"
+    }
+
+    /// What further fields may be added to.
+    pub(crate) fn unfinished(&mut self) -> String {
+        std::mem::take(&mut self.0)
     }
 }
 
@@ -45,7 +51,7 @@ fn quoted(text: &str) -> String {
     out
 }
 
-fn list(items: impl Iterator<Item = String>) -> String {
+pub(crate) fn list(items: impl Iterator<Item = String>) -> String {
     format!("[{}]", items.collect::<Vec<_>>().join(","))
 }
 
@@ -62,8 +68,27 @@ fn call(call: &Call) -> Object {
     object
 }
 
-fn side(side: &Side) -> String {
+/// A place in the program.
+fn place(place: &Place) -> String {
+    let mut object = Object::new();
+    if !place.function.is_empty() {
+        object.text("function", &place.function);
+    }
+    if let Some((file, line)) = &place.source {
+        object.text("file", file).field("line", line);
+    }
+    object.text("text", place).end()
+}
+
+fn side(side: &Side, way: &Way) -> String {
     let mut object = call(&side.call);
+    if let Some(found) = &way.place {
+        object.field("place", place(found));
+        object.field("callers", list(way.callers.iter().map(place)));
+    }
+    if let Some(region) = &way.region {
+        object.text("region", region);
+    }
     let kind = match side.kind {
         AccessKind::Read => "read",
         AccessKind::Write => "write",
@@ -86,7 +111,9 @@ fn side(side: &Side) -> String {
     object.end()
 }
 
-fn report(report: &Report) -> String {
+fn report(report: &Report, with: With<'_>) -> String {
+    let form = Form::new(report);
+    let [one, two] = &form.ways;
     let kind = match report.problem {
         Problem::Race => "race",
         Problem::UseAfterFree => "use_after_free",
@@ -94,9 +121,9 @@ fn report(report: &Report) -> String {
         Problem::UseAfterDestroy => "use_after_destroy",
         Problem::RecordedWhileAwaited => "recorded_while_awaited",
     };
-    let mut object = Object::new();
-    object.text("severity", "error").text("kind", kind);
-    object.field("first", side(&report.first)).field("second", side(&report.second));
+    let mut object = begin(with);
+    object.text("severity", "error").text("kind", kind).text("head", form.head());
+    object.field("first", side(&report.first, one)).field("second", side(&report.second, two));
     if !report.problem.is_of_an_object() {
         let ranges = report.shared.iter();
         let ranges = ranges.map(|at| format!("[\"{:#x}\",\"{:#x}\"]", at.start, at.end));
@@ -109,12 +136,26 @@ fn report(report: &Report) -> String {
         allocation.field("offset", bytes.start - memory.range.start);
         object.field("allocation", allocation.end());
     }
-    object.text("order", &report.order).text("missing", &report.missing).text("text", report).end()
+    object.text("order", &report.order).text("to_mend", form.to_mend());
+    object.field("already", list(form.already().iter().map(|note| quoted(note))));
+    object.text("text", form.text(with)).end()
 }
 
-fn warning(warning: &Warning) -> String {
-    let calls = warning.calls().into_iter().map(|made| call(made).end());
+/// The class and the certainty, if there are any.
+fn begin(with: With<'_>) -> Object {
     let mut object = Object::new();
+    if let Some(certainty) = with.certainty {
+        object.text("certainty", certainty.word);
+    }
+    if !with.class.is_empty() {
+        object.text("class", with.class);
+    }
+    object
+}
+
+fn warning(warning: &Warning, with: With<'_>) -> String {
+    let calls = warning.calls().into_iter().map(|made| call(made).end());
+    let mut object = begin(with);
     object.text("severity", "warning").text("kind", warning.name());
     object.field("calls", list(calls)).text("text", warning).end()
 }
@@ -123,16 +164,22 @@ impl Finding {
     /// The finding as a JSON object in one line.
     ///
     /// `severity` is `error` or `warning`, `kind` the kind of the problem, and `text` the text of
-    /// the `Display`. An error has `first` and `second`: objects with the call, its number, the
-    /// access, the stream with its name and the call that created it, the thread, and the location
-    /// and the backtrace if they are known. It also has `bytes`, pairs of the first address and the
-    /// one after the last, `allocation` with its call, address and size and the bytes' offset,
-    /// `order` and `missing`. A warning has `calls`. Addresses and handles are text, such as `"0x7000"`.
+    /// the `Display`. An error has `head`, the first line, and `first` and `second`: objects with the
+    /// call, its number, the access, the place in the program and its callers, the stream with its name
+    /// and the call that created it, the thread, and the location and the backtrace if they are known.
+    /// It also has `bytes`, pairs of the first address and the one after the last, `allocation` with
+    /// its call, address and size and the bytes' offset, `order`, `to_mend`, and `already`: what order
+    /// there was. A warning has `calls`. Addresses and handles are text, such as `"0x7000"`.
+    /// `finding.schema.json`, in the package, describes all of it.
     #[must_use]
     pub fn to_json(&self) -> String {
+        self.json(With::default())
+    }
+
+    pub(crate) fn json(&self, with: With<'_>) -> String {
         match self {
-            Self::Report(found) => report(found),
-            Self::Warning(found) => warning(found),
+            Self::Report(found) => report(found, with),
+            Self::Warning(found) => warning(found, with),
         }
     }
 }

@@ -54,13 +54,13 @@
 //! assert_eq!(
 //!     findings[0].to_string(),
 //!     "\
-//! error: missing order: two calls touch the same 128 bytes, and nothing orders them
-//!   first:   call #1 (cuMemcpyHtoDAsync) writes them on stream 0xa, submitted by thread 1
-//!   second:  call #2 (cuMemcpyDtoHAsync) reads them on stream 0xb, submitted by thread 1
-//!   bytes:   0x7080..0x7100
-//!   order:   stream 0xb is not after any call on stream 0xa
-//!   missing: record an event on stream 0xa after call #1 (cuMemcpyHtoDAsync), and have \
-//! stream 0xb wait for it before call #2 (cuMemcpyDtoHAsync)"
+//! error: missing order: call #2 (cuMemcpyDtoHAsync) reads what call #1 (cuMemcpyHtoDAsync) writes, \
+//! and nothing makes it wait [certain]
+//!   bytes    0x7080 to 0x70ff, 128 bytes
+//!   writes   cuMemcpyHtoDAsync in stream 0xa, call #1
+//!   reads    cuMemcpyDtoHAsync in stream 0xb, call #2
+//!   to mend  after call #1 (cuMemcpyHtoDAsync): cuEventRecord(event, <stream 0xa>); before call \
+//! #2 (cuMemcpyDtoHAsync): cuStreamWaitEvent(<stream 0xb>, event, 0)"
 //! );
 //!
 //! // With the event there is no finding.
@@ -150,6 +150,7 @@ mod clock;
 pub mod exit;
 pub mod feed;
 pub mod findings;
+mod form;
 mod frames;
 mod graph;
 mod json;
@@ -166,6 +167,7 @@ mod op;
 #[doc(hidden)]
 pub mod pipe;
 mod report;
+mod sarif;
 mod shadow;
 #[cfg(all(feature = "process", target_os = "linux", target_arch = "x86_64"))]
 mod stack;

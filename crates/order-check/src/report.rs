@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use crate::allocations::Allocation;
-
+use crate::form::{Form, With};
 use crate::op::{
     Access, AccessKind, By, Call, ContextId, Launched, StreamId, StreamKind, ThreadId,
 };
@@ -37,7 +37,7 @@ impl StreamName {
         *self.given.write().unwrap_or_else(PoisonError::into_inner) = Some(name.into());
     }
 
-    fn given(&self) -> Option<Arc<str>> {
+    pub(crate) fn given(&self) -> Option<Arc<str>> {
         self.given.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -145,23 +145,21 @@ impl Side {
         &self.origin.accesses
     }
 
+    /// Whether it is what a copy without a stream writes to device memory. Only one from ordinary
+    /// memory returns before it is over.
+    #[must_use]
+    pub fn is_upload(&self) -> bool {
+        let name = &self.call.name;
+        self.kind == AccessKind::Write
+            && self.agent.stream().is_some()
+            && name.starts_with("cuMemcpyHtoD")
+            && !name.contains("Async")
+    }
+
     /// The launch that may make the access. The report is a candidate then.
     #[must_use]
     pub fn launch(&self) -> Option<&Launched> {
         self.origin.launch.as_ref()
-    }
-}
-
-impl fmt::Display for Side {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} them on {}", self.call, self.kind.verb(), self.agent)?;
-        if matches!(self.agent.0, Who::Stream(..)) {
-            write!(f, ", submitted by {}", self.thread)?;
-        }
-        if let Some(location) = &self.call.location {
-            write!(f, ", at {location}")?;
-        }
-        Ok(())
     }
 }
 
@@ -212,95 +210,52 @@ pub struct Report {
     pub allocation: Option<Allocation>,
     /// The order that exists between the two.
     pub order: String,
-    /// The missing order, and a way to create it.
-    pub missing: String,
+    pub(crate) between: Box<Between>,
+}
+
+/// What is known of the time between the two calls of a report.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Between {
+    /// The last call of the first agent that the second one is after.
+    pub(crate) known: Option<Arc<Call>>,
+    /// The record of an event in the first one's stream, after its call.
+    pub(crate) recorded: Option<Arc<Call>>,
+    /// A wait for that event in another stream, which has this name.
+    pub(crate) awaited: Option<(String, Arc<Call>)>,
+    /// Whether the two are nodes of one launch.
+    pub(crate) siblings: bool,
+    /// Whether the first call had not returned when the second was made.
+    pub(crate) under_way: bool,
+    /// Why the legacy default stream does not order them.
+    pub(crate) apart: Option<String>,
+    /// What may order them and cannot be seen from here.
+    pub(crate) outside: Vec<String>,
+    /// A call between them that would have ordered them, and its code.
+    pub(crate) failed: Option<(Arc<Call>, u32)>,
+}
+
+impl Report {
+    /// What mends it, in the words of the API by which the program makes its calls.
+    #[must_use]
+    pub fn to_mend(&self) -> String {
+        Form::new(self).to_mend()
+    }
+
+    /// The first line of the text: the two places, and what is wrong about them.
+    #[must_use]
+    pub fn head(&self) -> String {
+        Form::new(self).head()
+    }
+
+    pub(crate) fn text(&self, with: With<'_>) -> String {
+        Form::new(self).text(with)
+    }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bytes: u64 = self.shared.iter().map(|range| range.end - range.start).sum();
-        let bytes = format!("{bytes} byte{}", if bytes == 1 { "" } else { "s" });
-        let were = if bytes == "1 byte" { "was" } else { "were" };
-        match self.problem {
-            Problem::Race => writeln!(
-                f,
-                "missing order: two calls touch the same {bytes}, and nothing orders them"
-            )?,
-            Problem::UseAfterFree => {
-                writeln!(f, "use after free: a call touches {bytes} that {were} freed")?
-            }
-            Problem::DestroyedWhileUsed => {
-                writeln!(f, "missing order: an object is destroyed while another thread uses it")?
-            }
-            Problem::UseAfterDestroy => {
-                writeln!(f, "use after destroy: a call uses an event or a stream that is no more")?
-            }
-            Problem::RecordedWhileAwaited => writeln!(
-                f,
-                "missing order: a thread records an event while another thread waits for it"
-            )?,
-        }
-        for (name, side) in [("first: ", &self.first), ("second:", &self.second)] {
-            match self.problem.is_of_an_object() {
-                true => writeln!(f, "  {name}  {} on {}", side.call, side.agent)?,
-                false => writeln!(f, "  {name}  {side}")?,
-            }
-            trace(f, &side.call)?;
-        }
-        if !self.problem.is_of_an_object() {
-            let mut ranges = String::new();
-            for (index, range) in self.shared.iter().enumerate() {
-                if index == 3 {
-                    write!(ranges, " and {} more", self.shared.len() - 3)?;
-                    break;
-                }
-                write!(
-                    ranges,
-                    "{}{:#x}..{:#x}",
-                    if index == 0 { "" } else { ", " },
-                    range.start,
-                    range.end
-                )?;
-            }
-            writeln!(f, "  bytes:   {ranges}")?;
-        }
-        if let (Some(Allocation { range, call, .. }), Some(bytes)) =
-            (&self.allocation, self.shared.first())
-        {
-            let (size, at) = (range.end - range.start, bytes.start - range.start);
-            write!(f, "  memory:  from byte {at} of {size} bytes that {call} allocated")?;
-            place_of(f, call)?;
-        }
-        let mut shown = None;
-        for stream in [&self.first, &self.second].into_iter().filter_map(|side| side.agent.stream())
-        {
-            if let Some(call) = stream.created.get()
-                && shown.replace(stream.id) != Some(stream.id)
-            {
-                write!(f, "  stream:  {stream} was created by {call}")?;
-                place_of(f, call)?;
-            }
-        }
-        writeln!(f, "  order:   {}", self.order)?;
-        write!(f, "  missing: {}", self.missing)
+        f.write_str(&self.text(With::default()))
     }
-}
-
-/// Ends a line about a call with its place.
-fn place_of(f: &mut fmt::Formatter<'_>, call: &Call) -> fmt::Result {
-    if let Some(location) = &call.location {
-        write!(f, ", at {location}")?;
-    }
-    writeln!(f)?;
-    trace(f, call)
-}
-
-fn trace(f: &mut fmt::Formatter<'_>, call: &Call) -> fmt::Result {
-    let Some(backtrace) = &call.backtrace else { return Ok(()) };
-    for line in backtrace.to_string().lines() {
-        writeln!(f, "           {line}")?;
-    }
-    Ok(())
 }
 
 /// A likely mistake that is not a missing order. Its `Display` is one sentence.
@@ -447,12 +402,19 @@ impl Finding {
     }
 }
 
+impl Finding {
+    pub(crate) fn text(&self, with: With<'_>) -> String {
+        match self {
+            Self::Report(report) => format!("error: {}", report.text(with)),
+            Self::Warning(warning) if with.class.is_empty() => format!("warning: {warning}"),
+            Self::Warning(warning) => format!("warning: {warning}\n  class    {}", with.class),
+        }
+    }
+}
+
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Report(report) => write!(f, "error: {report}"),
-            Self::Warning(warning) => write!(f, "warning: {warning}"),
-        }
+        f.write_str(&self.text(With::default()))
     }
 }
 
@@ -462,30 +424,24 @@ pub(crate) struct Found {
     pub(crate) first: Side,
     pub(crate) second: Side,
     pub(crate) shared: Vec<Range<u64>>,
-    /// The last call of the first agent that the second one is after.
-    pub(crate) known: Option<Arc<Call>>,
     /// Whether the checker came to the two against the order of their calls: the first one's work
     /// was held back.
     pub(crate) turned: bool,
-    /// Whether the two are nodes of one launch.
-    pub(crate) siblings: bool,
-    /// Whether the first call had not returned when the second was made.
-    pub(crate) under_way: bool,
-    /// What may order them and cannot be seen from here.
-    pub(crate) outside: Vec<String>,
-    /// A call between them that would have ordered them, and its code.
-    pub(crate) failed: Option<(Arc<Call>, u32)>,
+    pub(crate) between: Between,
 }
 
 impl From<Found> for Report {
     fn from(mut found: Found) -> Self {
+        found.between.apart = apart(&found);
         let order = order(&found);
         if found.turned {
             std::mem::swap(&mut found.first, &mut found.second);
+            // It is about the other order.
+            found.between.known = None;
         }
-        let missing = missing(&found);
-        let Found { problem, first, second, shared, .. } = found;
-        Self { problem, first, second, shared, allocation: None, order, missing }
+        let Found { problem, first, second, shared, between, .. } = found;
+        let (allocation, between) = (None, Box::new(between));
+        Self { problem, first, second, shared, allocation, order, between }
     }
 }
 
@@ -497,19 +453,31 @@ fn place(agent: &Agent) -> String {
     }
 }
 
+/// Whether one is the legacy default stream, and the other does not wait for it.
+fn apart(found: &Found) -> Option<String> {
+    let (one, two) = (found.first.agent.stream()?, found.second.agent.stream()?);
+    let (legacy, other) = if one.kind == StreamKind::Legacy { (one, two) } else { (two, one) };
+    let is_apart = one.context == two.context
+        && legacy.kind == StreamKind::Legacy
+        && other.kind == StreamKind::NonBlocking;
+    is_apart.then(|| {
+        format!("stream {other} is non-blocking, so the legacy default stream does not order it")
+    })
+}
+
 fn order(found: &Found) -> String {
-    let (first, second) = (&found.first, &found.second);
+    let (first, second, between) = (&found.first, &found.second, &found.between);
     match found.problem {
         Problem::UseAfterFree | Problem::UseAfterDestroy => {
             return format!("{} is after {}", second.call, first.call);
         }
-        Problem::DestroyedWhileUsed if found.under_way => {
+        Problem::DestroyedWhileUsed if between.under_way => {
             return format!("{} was under way when {} was made", first.call, second.call);
         }
         _ => {}
     }
-    let mut text = match &found.known {
-        _ if found.siblings => {
+    let mut text = match &between.known {
+        _ if between.siblings => {
             "the two are nodes of one launch, and no path of edges joins them".to_owned()
         }
         Some(call) => format!(
@@ -526,74 +494,10 @@ fn order(found: &Found) -> String {
         let (other, late) = (place(&first.agent), &second.call);
         text = format!("{other} is not after {late} on {}; {text}", place(&second.agent));
     }
-    if let (Some(one), Some(two)) = (first.agent.stream(), second.agent.stream())
-        && one.context == two.context
-    {
-        let (legacy, other) = if one.kind == StreamKind::Legacy { (one, two) } else { (two, one) };
-        if legacy.kind == StreamKind::Legacy && other.kind == StreamKind::NonBlocking {
-            let _ = write!(
-                text,
-                "; stream {} is non-blocking, so the legacy default stream does not order it",
-                other
-            );
-        }
-    }
-    for outside in &found.outside {
-        let _ = write!(text, "; {outside}");
+    for more in between.apart.iter().chain(&between.outside) {
+        let _ = write!(text, "; {more}");
     }
     text
-}
-
-fn missing(found: &Found) -> String {
-    let (first, second) = (&found.first, &found.second);
-    let (before, after) = (&first.call, &second.call);
-    if let Some((call, code)) = &found.failed {
-        return format!(
-            "{call} failed with error {code}, so it ordered nothing: it must succeed, or {after} must \
-             not follow"
-        );
-    }
-    match (found.problem, &first.agent.0, &second.agent.0) {
-        (Problem::UseAfterFree, ..) => {
-            format!("free the memory after {after}, or stop using it after the free")
-        }
-        (Problem::UseAfterDestroy, ..) => {
-            format!("destroy it after {after}, or stop using it after {before}")
-        }
-        (Problem::DestroyedWhileUsed, ..) if found.under_way => {
-            format!("have {} return before {after}", first.call)
-        }
-        (Problem::DestroyedWhileUsed | Problem::RecordedWhileAwaited, _, _)
-        | (_, Who::Thread(_), Who::Thread(_)) => format!(
-            "synchronize {} with {} (with a lock, a channel or a join) after {before} and before \
-             {after}",
-            place(&first.agent),
-            place(&second.agent)
-        ),
-        (_, Who::Stream(_, Part::Node(one)), Who::Stream(_, Part::Node(two))) if found.siblings => {
-            format!("add an edge from node {one} to node {two} to the graph of {after}")
-        }
-        (_, Who::Stream(..), Who::Stream(..)) => {
-            let (one, two) = (place(&first.agent), place(&second.agent));
-            format!(
-                "record an event on {one} after {before}, and have {two} wait for it before {after}"
-            )
-        }
-        (_, Who::Stream(..), Who::Thread(_)) => {
-            let one = place(&first.agent);
-            format!(
-                "have {} synchronize with {one}, or with an event recorded on it, after {before} \
-                 and before {after}",
-                second.thread
-            )
-        }
-        (_, Who::Thread(_), Who::Stream(..)) => {
-            format!(
-                "synchronize {} with {}, which makes {after}, after {before} and before that call",
-                first.thread, second.thread
-            )
-        }
-    }
 }
 
 pub(crate) fn by_name(by: By, name: impl Fn(ThreadId) -> String) -> String {

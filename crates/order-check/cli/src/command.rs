@@ -22,8 +22,9 @@ Options of `run`:
   --class LIST         classes of findings to add and to leave out, such as +reads,-free
   --log FILE           write findings to this file in place of standard error; %p is the process
   --json FILE          write findings to this file as well, as a JSON object in each line
+  --sarif FILE         write findings to this file as well, as code review tools read them
   --exitcode N         end with this status if there are findings
-  --stacks off         take no stacks, which is faster
+  --stacks off|full    take no stacks, which is faster; or show them with all frames
   --possible           report findings, too, of which it is not known what a kernel accesses
   --suppressions FILE  leave findings out: a line is call:NAME, function:NAME, kernel:NAME or
                        class:NAME, where * stands for any text, or begins with #
@@ -113,7 +114,7 @@ fn parse(mut arguments: Parser) -> Result<Action, Failure> {
             Some(Long(name)) => name.to_owned(),
             Some(option) => return Err(option.unexpected().into()),
         };
-        let known = ["class", "log", "json", "exitcode", "stacks", "suppressions", "library"];
+        let known = ["class", "log", "json", "sarif", "exitcode", "stacks", "suppressions", "library"];
         let Some(setting) = known.into_iter().find(|known| name == *known) else {
             let known = known.map(|name| format!("--{name}")).join(", ");
             let text = format!("`--{name}` is no option: the options are --possible, {known}");

@@ -603,10 +603,10 @@ fn used_after_destroy(p: &Program) {
 /// A name, a program, and what its log has.
 type Role<const PARTS: usize> = (&'static str, fn(&Program), [&'static str; PARTS]);
 
-const LOAD: &str = "(a load) reads";
-const STORE: &str = "(a store) writes";
-const TO_DEVICE: &str = "(cuMemcpyHtoDAsync_v2) reads";
-const TO_HOST: &str = "(cuMemcpyDtoHAsync_v2) writes";
+const LOAD: &str = "  reads    a load on thread";
+const STORE: &str = "  writes   a store on thread";
+const TO_DEVICE: &str = "  reads    cuMemcpyHtoDAsync_v2 in stream";
+const TO_HOST: &str = "  writes   cuMemcpyDtoHAsync_v2 in stream";
 
 /// Programs without the wait have one finding, about these.
 const PLANTED: &[Role<2>] = &[
@@ -616,17 +616,17 @@ const PLANTED: &[Role<2>] = &[
     ("small_result", small_result, [TO_HOST, LOAD]),
     ("other_thread", other_thread, [TO_HOST, LOAD]),
     ("shared_page", shared_page, [TO_HOST, LOAD]),
-    ("written", written, [TO_HOST, "(write) reads"]),
-    ("read_into", read_into, [TO_DEVICE, "(read) writes"]),
-    ("stored", stored, [TO_HOST, "(fwrite) reads"]),
+    ("written", written, [TO_HOST, "  reads    write on thread"]),
+    ("read_into", read_into, [TO_DEVICE, "  writes   read on thread"]),
+    ("stored", stored, [TO_HOST, "  reads    fwrite on thread"]),
     ("own_faults", own_faults, [TO_HOST, LOAD]),
     ("forked", forked, [TO_HOST, LOAD]),
     ("blocked", blocked, [TO_HOST, LOAD]),
     ("full_mask", full_mask, [TO_HOST, LOAD]),
-    ("long_read", long_read, [TO_HOST, "(readv) writes"]),
+    ("long_read", long_read, [TO_HOST, "  writes   readv on thread"]),
     ("crowd", crowd, [TO_HOST, LOAD]),
-    ("refill_of_a_graph", refill_of_a_graph, ["(cuGraphLaunch) reads", STORE]),
-    ("result_of_a_graph", result_of_a_graph, ["(cuGraphLaunch) writes", LOAD]),
+    ("refill_of_a_graph", refill_of_a_graph, ["  reads    cuGraphLaunch ", STORE]),
+    ("result_of_a_graph", result_of_a_graph, ["  writes   cuGraphLaunch in node", LOAD]),
     ("registered", memory::registered, [TO_HOST, LOAD]),
     ("value_not_polled", flags::value_not_polled, [TO_HOST, LOAD]),
     ("counter", flags::counter, [TO_HOST, LOAD]),
@@ -635,7 +635,7 @@ const PLANTED: &[Role<2>] = &[
     (
         "destroyed_while_awaited",
         destroyed_while_awaited,
-        ["(cuEventSynchronize) on thread 2", "(cuEventDestroy_v2) on thread 1"],
+        ["  uses     cuEventSynchronize on thread 2", "  destroys cuEventDestroy_v2 on thread 1"],
     ),
 ];
 
@@ -736,10 +736,10 @@ fn early_accesses_are_found_and_ordered_ones_are_not() {
             assert!(log.contains(part), "{name}: {part}: {log}");
         }
         // The stack of the access has this program's frames.
-        let second = log.split("second:").nth(1).and_then(|rest| rest.split("order:").next());
-        let file = own_binary().display().to_string();
-        let has =
-            |second: &str| second.contains(&file) || second.contains(&format!("host::{name}"));
+        let second = log.split(parts[1]).nth(1).and_then(|rest| rest.split("to mend").next());
+        let file = own_binary();
+        let file = file.file_name().expect("a name").to_str().expect("it is text");
+        let has = |second: &str| second.contains(file) || second.contains(&format!("host::{name}"));
         assert!(second.is_some_and(has), "{name}: {log}");
     }
     let log = start(test, MENDED, |_| ()).succeeded().log;
@@ -885,11 +885,11 @@ fn objects_that_are_used_after_their_end_are_found() {
         ["cuStreamDestroy_v2", "cuLaunchKernelEx"],
     ]) {
         let [first, second] = names;
-        let parts = report.split("second:").collect::<Vec<_>>();
+        let parts = report.split("  uses     ").collect::<Vec<_>>();
         assert!(report.starts_with("use after destroy: "), "{report}");
-        assert!(parts[0].contains(&format!("({first}) on thread 1")), "{report}");
-        assert!(parts[1].contains(&format!("({second}) on thread 1")), "{report}");
-        assert!(parts[1].contains("class:   objects"), "{report}");
+        assert!(parts[0].contains(&format!("  destroys {first} on thread 1")), "{report}");
+        assert!(parts[1].starts_with(&format!("{second} on thread 1")), "{report}");
+        assert!(parts[1].contains("class    objects"), "{report}");
         assert!(parts.iter().all(|part| part.contains("host::used_after_destroy")), "{report}");
     }
     let mended = start(test, MENDED, |command| {

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use cuda_order_check::findings::Suppression;
+use cuda_order_check::findings::{Stacks, Suppression};
 use cuda_order_check::{AccessKind, Problem, Report, Side};
 
 /// The environment variable with the settings.
@@ -49,6 +49,8 @@ macro_rules! classes {
 classes! {
     Copy "copy" true
         "a copy or memset that writes, and another one or a kernel with an address of the bytes";
+    Uploads "uploads" true
+        "a copy from ordinary memory, whose call returns before its last bytes have arrived";
     Free "free" true "a free or an allocation, and an unordered use of the memory";
     Host "host" true "an access of the host to pinned memory that a stream still uses";
     Objects "objects" true
@@ -87,6 +89,9 @@ impl Kind {
         if sides.iter().any(host) {
             return Self::Host;
         }
+        if report.first.is_upload() {
+            return Self::Uploads;
+        }
         match sides.map(is_launch) {
             [true, true] => Self::Kernels,
             [true, false] if is_read(&report.second) => Self::Reads,
@@ -105,10 +110,14 @@ pub struct Settings {
     pub log: Option<String>,
     /// The file for reports as JSON.
     pub json: Option<String>,
+    /// The file for reports as code review tools read them.
+    pub sarif: Option<String>,
     /// The exit status of a process with errors; 0 for its own.
     pub exitcode: u8,
     /// Whether calls have stacks.
     pub stacks: bool,
+    /// How much of them findings show.
+    pub shown: Stacks,
     /// Whether findings are reported of which it is not known what a kernel accesses.
     pub possible: bool,
     /// What is not reported.
@@ -125,8 +134,10 @@ impl Default for Settings {
             classes: CLASSES.iter().map(|class| class.on).collect(),
             log: None,
             json: None,
+            sarif: None,
             exitcode: 0,
             stacks: true,
+            shown: Stacks::Short,
             possible: false,
             suppressed: Vec::new(),
             library: None,
@@ -170,11 +181,19 @@ impl Settings {
             "class" => self.set_class(value)?,
             "log" => self.log = text(),
             "json" => self.json = text(),
+            "sarif" => self.sarif = text(),
             "exitcode" => {
                 self.exitcode =
                     value.parse().map_err(|_| format!("`exitcode={value}`: use 0 to 255"))?;
             }
-            "stacks" => self.stacks = switch(name, value)?,
+            "stacks" => {
+                (self.stacks, self.shown) = match value {
+                    "on" => (true, Stacks::Short),
+                    "full" => (true, Stacks::Full),
+                    "off" => (false, Stacks::Short),
+                    _ => return Err(format!("`stacks={value}`: use on, off or full")),
+                };
+            }
             "possible" => self.possible = switch(name, value)?,
             "suppressions" => {
                 let lines = std::fs::read_to_string(value)
@@ -196,7 +215,7 @@ impl Settings {
             "trace" => self.trace = text(),
             _ => {
                 return Err(format!(
-                    "`{name}` is no setting: use class, log, json, exitcode, stacks, \
+                    "`{name}` is no setting: use class, log, json, sarif, exitcode, stacks, \
                      possible, suppressions, library or trace"
                 ));
             }
@@ -278,6 +297,9 @@ mod tests {
             ([kernel(write()), kernel(write())], Kind::Kernels),
             ([set(), host(read())], Kind::Host),
             ([set(), ("cuMemcpyHtoD_v2", false, read())], Kind::Copy),
+            // It has returned; one that comes later has not.
+            ([("cuMemcpyHtoD_v2", true, write()), kernel(read())], Kind::Uploads),
+            ([set(), ("cuMemcpyHtoD_v2", true, write())], Kind::Copy),
             ([frees(), kernel(read())], Kind::Free),
             ([allocates(), kernel(read())], Kind::Free),
             ([allocates(), set()], Kind::Free),
@@ -299,6 +321,9 @@ mod tests {
         assert!(!settings.has(Kind::Free) && !settings.has(Kind::Pools));
         assert_eq!((settings.log.as_deref(), settings.exitcode), (Some("/tmp/a b-%p"), 66));
         assert_eq!(Settings::from_text(""), Ok(Settings::default()));
+        let stacks = |text| Settings::from_text(text).map(|of| (of.stacks, of.shown));
+        assert_eq!(stacks("stacks=full"), Ok((true, Stacks::Full)));
+        assert_eq!(stacks("stacks=full,stacks=off"), Ok((false, Stacks::Short)));
         let typo = std::env::temp_dir().join(format!("suppressions-{}", std::process::id()));
         std::fs::write(&typo, "class:frea\n").expect("a new file");
         let of_typo = format!("suppressions={}", typo.display());
@@ -316,9 +341,9 @@ mod tests {
             ("x=1", "`x` is no setting: use class, log"),
             ("log=", "`log` has no value"),
             ("class=reads", "begin with + or -"),
-            ("class=+reeds", "`reeds` is no class: the classes are copy, free"),
+            ("class=+reeds", "`reeds` is no class: the classes are copy, uploads"),
             ("exitcode=256", "use 0 to 255"),
-            ("stacks=1", "use on or off"),
+            ("stacks=1", "`stacks=1`: use on, off or full"),
             ("possible=yes", "`possible=yes`: use on or off"),
             ("suppressions=/nowhere/x", "cannot read /nowhere/x"),
         ] {

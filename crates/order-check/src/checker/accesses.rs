@@ -10,7 +10,9 @@ use crate::checker::slots::Slots;
 use crate::checker::threads::Threads;
 use crate::clock::{Clock, Slot};
 use crate::op::{Access, AccessKind, By, Call, EventId, Other, StreamId, ThreadId};
-use crate::report::{Agent, Finding, Found, Part, Problem, Report, Side, Warning, Who, by_name};
+use crate::report::{
+    Agent, Between, Finding, Found, Part, Problem, Report, Side, Warning, Who, by_name,
+};
 use crate::shadow::{Entry, Hit, Origin, Shadow};
 use crate::task::{Actor, Mark};
 
@@ -176,12 +178,8 @@ impl Accesses {
             first: self.side(first, kind),
             second: self.side(second, kind),
             shared: Vec::new(),
-            known: None,
             turned: false,
-            siblings: false,
-            under_way: true,
-            outside: Vec::new(),
-            failed: None,
+            between: Between { under_way: true, ..Between::default() },
         };
         self.reports.push(Finding::Report(found.into()));
     }
@@ -228,19 +226,27 @@ impl Accesses {
         };
         let failed = self.reports.failed_between(&first.origin, &second.origin);
         let stream = second.origin.agent.stream_id();
-        let found = Found {
-            problem,
+        let (recorded, awaited) =
+            self.reports.recorded_between(&first.origin, &second.origin).unzip();
+        let between = Between {
             failed: failed.filter(|_| problem == Problem::Race),
-            turned: problem == Problem::Race && one_sequence && two.number < one.number,
             under_way: false,
             siblings: nodes == [true, true] && Arc::ptr_eq(one, two),
-            first: self.side(&first.origin, first.kind),
-            second: self.side(&second.origin, second.kind),
-            shared: hit.ranges,
             known: self.slots.last_known(first.slot, clock),
+            recorded,
+            awaited: awaited.flatten(),
+            apart: None,
             // What the stream waited for later is no order of this call's.
             outside: stream
                 .map_or_else(Vec::new, |stream| self.reports.unknown_before(stream, two.number)),
+        };
+        let found = Found {
+            problem,
+            turned: problem == Problem::Race && one_sequence && two.number < one.number,
+            first: self.side(&first.origin, first.kind),
+            second: self.side(&second.origin, second.kind),
+            shared: hit.ranges,
+            between,
         };
         let mut report = Report::from(found);
         if !problem.is_of_an_object() {

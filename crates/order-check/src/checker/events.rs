@@ -183,6 +183,13 @@ impl Events {
         point
     }
 
+    /// A stream records an event, or waits for it.
+    fn marks(&mut self, call: &Arc<Call>, stream: StreamId, event: EventId, waits: bool) {
+        if let Some((name, _)) = self.streams.agent(stream) {
+            self.reports().marks(call, &name, event, waits);
+        }
+    }
+
     fn warnings(&self) -> &Warnings {
         &self.streams.tasks.accesses.reports.warnings
     }
@@ -243,6 +250,7 @@ impl Events {
         self.streams.in_stream(call, stream, Action::Nothing, Vec::new());
         let point = self.streams.tail(stream);
         self.set_record(call, event, point);
+        self.marks(call, stream, event, false);
     }
 
     pub(super) fn wait(
@@ -273,6 +281,7 @@ impl Events {
             // by nothing.
             return;
         }
+        self.marks(call, stream, event, true);
         let Some(state) = self.events.get(&event) else { return };
         let Some(point) = point else {
             // Measured: a wait for an event that was never recorded is no operation, not even of a

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use crate::checker::options::Warnings;
 use crate::frames::outline;
 use crate::map::Map;
-use crate::op::{Backtrace, Call, Location, StreamId};
-use crate::report::{Agent, Finding, Warning};
+use crate::op::{Backtrace, Call, EventId, Location, StreamId};
+use crate::report::{Agent, Finding, StreamName, Warning};
 use crate::shadow::Origin;
 
 /// The maximum of distinct pairs of places with findings.
@@ -17,6 +17,8 @@ const PLACES: usize = 1 << 16;
 const PATHS: usize = 1 << 14;
 /// How often the text of backtraces is made for races of two functions in two streams or threads.
 const TRACES: u32 = 64;
+/// The maximum of records and waits that are kept.
+const MARKS: usize = 128;
 /// The maximum of failed calls that are kept.
 const FAILED: usize = 64;
 /// The maximum of waits of a stream for something unknown that are kept.
@@ -36,6 +38,15 @@ struct Failed {
     code: u32,
 }
 
+/// A record of an event in a stream, or a wait for it.
+#[derive(Debug)]
+struct Marked {
+    call: Arc<Call>,
+    stream: Arc<StreamName>,
+    event: EventId,
+    waits: bool,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Reports {
     pub(super) warnings: Warnings,
@@ -49,6 +60,8 @@ pub(super) struct Reports {
     traced: HashMap<[Place; 2], u32>,
     /// Calls that would have made an order, and failed, the last ones.
     failed: VecDeque<Failed>,
+    /// The last records and waits.
+    marked: VecDeque<Marked>,
     /// Orders that are assumed: of what, after which call, and how often.
     assumed: BTreeMap<(&'static str, Cow<'static, str>), u64>,
     /// What may order a stream and is not known, with the number of the call that waited.
@@ -91,6 +104,45 @@ impl Reports {
         let mut all = self.failed.iter().rev().filter(orders);
         let found = all.find(|failed| between.contains(&failed.call.number))?;
         Some((found.call.clone(), found.code))
+    }
+
+    /// A stream records an event, or waits for it.
+    pub(super) fn marks(
+        &mut self,
+        call: &Arc<Call>,
+        stream: &Arc<StreamName>,
+        event: EventId,
+        waits: bool,
+    ) {
+        if self.marked.len() == MARKS {
+            self.marked.pop_front();
+        }
+        let (call, stream) = (call.clone(), stream.clone());
+        self.marked.push_back(Marked { call, stream, event, waits });
+    }
+
+    /// The record of an event in the first one's stream between the two calls, and a wait for it in a
+    /// stream that is not the second one's.
+    #[allow(clippy::type_complexity)]
+    pub(super) fn recorded_between(
+        &self,
+        first: &Origin,
+        second: &Origin,
+    ) -> Option<(Arc<Call>, Option<(String, Arc<Call>)>)> {
+        let in_turn = first.call.number < second.call.number;
+        let [first, second] = if in_turn { [first, second] } else { [second, first] };
+        let between = first.call.number + 1..second.call.number;
+        let stream = first.agent.stream_id()?;
+        let mut marked = self.marked.iter().filter(|mark| between.contains(&mark.call.number));
+        let record = marked.find(|mark| !mark.waits && mark.stream.id == stream)?;
+        let waits = |mark: &&Marked| {
+            mark.waits
+                && mark.event == record.event
+                && mark.call.number > record.call.number
+                && Some(mark.stream.id) != second.agent.stream_id()
+        };
+        let wait = marked.find(waits).map(|wait| (wait.stream.to_string(), wait.call.clone()));
+        Some((record.call.clone(), wait))
     }
 
     pub(super) fn assume(&mut self, what: &'static str, after: &Call) {

@@ -45,8 +45,14 @@ impl Program {
     }
 
     fn findings(&mut self) -> Vec<String> {
-        self.checker.take_findings().iter().map(ToString::to_string).collect()
+        self.checker.take_findings().iter().map(text).collect()
     }
+}
+
+/// The text of a finding, and a line with the order that there is.
+fn text(found: &Finding) -> String {
+    let order = found.report().map(|report| format!("\n  order    {}", report.order));
+    format!("{found}{}", order.unwrap_or_default())
 }
 
 fn write(stream: u64) -> Do {
@@ -74,7 +80,7 @@ fn a_name_stays_in_its_line() {
     checker.apply(call(2), Op::StreamName { stream: StreamId(0xa), name: "up\n\"x\"" });
     checker.apply(call(3), Op::Work { stream: StreamId(0xb), accesses });
     let text = checker.take_findings()[0].to_string();
-    assert!(line(&text, "first:").contains(r#"on stream 0xa "up\n\"x\"","#), "{text}");
+    assert!(line(&text, "writes").contains(r#"in stream `up\n\"x\"`,"#), "{text}");
 }
 
 /// Memory of a pool begins in the order of a stream.
@@ -93,8 +99,9 @@ fn a_report_names_an_allocation_in_stream_order() {
     tell("cuMemsetD8Async", 0xa, Access::write(0x1010, 64));
     tell("cuMemsetD8Async", 0xb, Access::write(0x1010, 64));
     let text = checker.take_findings()[0].to_string();
-    let memory = "from byte 16 of 256 bytes that call #3 (cuMemAllocAsync) allocated";
-    assert_eq!(line(&text, "memory:"), memory);
+    let memory =
+        "64 bytes, bytes 16 to 79 of the 256 bytes that call #3 (cuMemAllocAsync) allocated";
+    assert_eq!(line(&text, "bytes"), format!("0x1010 to 0x104f, {memory}"));
 }
 
 #[test]
@@ -125,20 +132,9 @@ fn a_report_names_the_allocation_and_the_streams() {
     tell("cuMemFree_v2", Op::Host { accesses: &[Access::free(0x1000, 0x200)] });
     let findings = checker.take_findings();
     let text = findings[0].to_string();
-    assert_eq!(
-        line(&text, "memory:"),
-        "from byte 16 of 512 bytes that call #4 (cuMemAlloc_v2) allocated"
-    );
-    assert!(line(&text, "first:").contains("on stream 0xa \"copies\","), "{text}");
-    let created: Vec<&str> =
-        text.lines().filter_map(|line| line.strip_prefix("  stream:  ")).collect();
-    assert_eq!(
-        created,
-        [
-            "0xa \"copies\" was created by call #1 (cuStreamCreate)",
-            "0xb was created by call #2 (cuStreamCreate)",
-        ]
-    );
+    let memory = "64 bytes, bytes 16 to 79 of the 512 bytes that call #4 (cuMemAlloc_v2) allocated";
+    assert_eq!(line(&text, "bytes"), format!("0x1010 to 0x104f, {memory}"));
+    assert!(line(&text, "writes").contains("in stream `copies`,"), "{text}");
     let report = findings[0].report().unwrap();
     let allocation = report.allocation.as_ref().unwrap();
     assert_eq!((allocation.range.clone(), allocation.call.number), (0x1000..0x1200, 4));
@@ -175,14 +171,17 @@ fn a_report_shows_the_order_and_the_missing_edge() {
     assert_eq!(
         program.findings(),
         ["\
-error: missing order: two calls touch the same 64 bytes, and nothing orders them
-  first:   call #3 (cuMemcpyHtoDAsync) writes them on stream copies, submitted by thread main
-  second:  call #5 (cuMemcpyDtoHAsync) reads them on stream work, submitted by thread main
-  bytes:   0x1000..0x1040
-  order:   stream work is after call #1 (cuMemsetD8Async) on stream copies, \
-         which is before call #3 (cuMemcpyHtoDAsync)
-  missing: record an event on stream copies after call #3 (cuMemcpyHtoDAsync), and have \
-         stream work wait for it before call #5 (cuMemcpyDtoHAsync)"]
+error: missing order: call #5 (cuMemcpyDtoHAsync) reads what call #3 (cuMemcpyHtoDAsync) writes, \
+         and nothing makes it wait [certain]
+  bytes    0x1000 to 0x103f, 64 bytes
+  writes   cuMemcpyHtoDAsync in stream `copies`, call #3
+  reads    cuMemcpyDtoHAsync in stream `work`, call #5
+  to mend  after call #3 (cuMemcpyHtoDAsync): cuEventRecord(event, copies); \
+         before call #5 (cuMemcpyDtoHAsync): cuStreamWaitEvent(work, event, 0)
+           `work` waits for `copies` up to call #1 (cuMemsetD8Async), which is before \
+         call #3 (cuMemcpyHtoDAsync): a later event is needed
+  order    stream work is after call #1 (cuMemsetD8Async) on stream copies, \
+         which is before call #3 (cuMemcpyHtoDAsync)"]
     );
 }
 
@@ -194,16 +193,15 @@ fn the_missing_order_depends_on_who_they_are() {
         .tell("read", Do::Host(vec![Access::read(0x1000, 64)]));
     let findings = program.findings();
     assert_eq!(
-        line(&findings[0], "missing:"),
-        "have thread main synchronize with stream copies, or with an event recorded on it, after \
-         call #1 (cuMemsetD8Async) and before call #2 (read)"
+        line(&findings[0], "to mend"),
+        "after call #1 (cuMemsetD8Async) and before call #2 (read): cuStreamSynchronize(copies)"
     );
-    assert_eq!(line(&findings[0], "second:"), "call #2 (read) reads them on thread main");
+    assert_eq!(line(&findings[0], "reads"), "read on thread main, call #2");
 
     let mut program = Program::new();
     program.tell("cuMemsetD8Async", write(1)).tell("cuMemcpyDtoH", read(9));
     assert_eq!(
-        line(&program.findings()[0], "order:"),
+        line(&program.findings()[0], "order"),
         "stream default is not after any call on stream copies; stream copies is non-blocking, so \
          the legacy default stream does not order it"
     );
@@ -216,17 +214,16 @@ fn the_missing_order_depends_on_who_they_are() {
         .tell("cuGraphLaunch", Do::Launch(2, 1));
     let findings = program.findings();
     assert_eq!(
-        line(&findings[0], "missing:"),
+        line(&findings[0], "to mend"),
         "add an edge from node 0 to node 1 to the graph of call #2 (cuGraphLaunch)"
     );
     assert_eq!(
-        line(&findings[0], "order:"),
+        line(&findings[0], "order"),
         "the two are nodes of one launch, and no path of edges joins them"
     );
     assert_eq!(
-        line(&findings[0], "first:"),
-        "call #2 (cuGraphLaunch) writes them on node 0 of a graph in stream work, submitted by \
-            thread main"
+        line(&findings[0], "writes"),
+        "cuGraphLaunch in node 0 of a graph in stream `work`, call #2"
     );
 
     let mut program = Program::new();
@@ -234,16 +231,16 @@ fn the_missing_order_depends_on_who_they_are() {
     program.tell("cuMemFree", free).tell("cuMemsetD8Async", write(2));
     let findings = program.findings();
     assert!(
-        findings[0].starts_with("error: use after free: a call touches 64 bytes that were freed\n"),
+        findings[0].starts_with("error: use after free: call #2 (cuMemsetD8Async) writes what call #1 (cuMemFree) freed ["),
         "{}",
         findings[0]
     );
     assert_eq!(
-        line(&findings[0], "order:"),
+        line(&findings[0], "order"),
         "call #2 (cuMemsetD8Async) is after call #1 (cuMemFree)"
     );
     assert_eq!(
-        line(&findings[0], "missing:"),
+        line(&findings[0], "to mend"),
         "free the memory after call #2 (cuMemsetD8Async), or stop using it after the free"
     );
 
@@ -252,7 +249,7 @@ fn the_missing_order_depends_on_who_they_are() {
     program.tell("spawn", Do::Start(2)).tell("store", Do::Host(vec![Access::write(0x1000, 64)]));
     program.checker.apply(Call::new("cuMemcpyHtoDAsync", 9, other), read(2).op());
     assert_eq!(
-        line(&program.findings()[0], "missing:"),
+        line(&program.findings()[0], "to mend"),
         "synchronize thread main with thread 2, which makes call #9 (cuMemcpyHtoDAsync), after \
          call #2 (store) and before that call"
     );
@@ -272,8 +269,7 @@ fn a_report_has_the_bytes_that_are_shared_and_no_more() {
         [0x1008..0x1010, 0x1020..0x1030, 0x1040..0x1050, 0x1060..0x1070, 0x1080..0x1090]
     );
     let text = findings[0].to_string();
-    assert!(text.starts_with("error: missing order: two calls touch the same 72 bytes"), "{text}");
-    assert_eq!(line(&text, "bytes:"), "0x1008..0x1010, 0x1020..0x1030, 0x1040..0x1050 and 2 more");
+    assert_eq!(line(&text, "bytes"), "72 bytes in 5 ranges within 0x1008 to 0x108f");
 }
 
 /// Two copies of rows share one column: that is one access of each, and all of its bytes count.
@@ -295,7 +291,7 @@ fn the_bytes_of_all_rows_are_shared() {
     let column: Vec<_> = (0..8).map(|row| 0x1040 + row * 256).map(|at| at..at + 1).collect();
     assert_eq!(findings[0].report().unwrap().shared, column);
     let text = findings[0].to_string();
-    assert!(text.starts_with("error: missing order: two calls touch the same 8 bytes, "), "{text}");
+    assert_eq!(line(&text, "bytes"), "8 bytes in 8 ranges within 0x1040 to 0x1740");
     // The same of what the host touches.
     let mut program = Program::new();
     program
@@ -312,12 +308,12 @@ fn one_byte_is_a_byte() {
     let mut program = Program::new();
     program.tell("set", byte(1, Access::write)).tell("get", byte(2, Access::read));
     let findings = program.findings();
-    assert!(findings[0].contains("two calls touch the same 1 byte, and"), "{}", findings[0]);
+    assert!(findings[0].contains("\n  bytes    0x1000, 1 byte\n"), "{}", findings[0]);
     let mut program = Program::new();
     let free = Do::Host(vec![Access::free(0x1000, 1)]);
     program.tell("cuMemFree", free).tell("set", byte(1, Access::write));
     let findings = program.findings();
-    assert!(findings[0].contains("a call touches 1 byte that was freed"), "{}", findings[0]);
+    assert!(findings[0].contains("\n  bytes    0x1000, 1 byte\n"), "{}", findings[0]);
 }
 
 /// The first call's stream is held back, so that the checker comes to the second call first. An
@@ -344,13 +340,14 @@ fn the_missing_order_follows_the_calls() {
     ] {
         let findings = held(order, by);
         assert_eq!(
-            line(&findings, "missing:"),
-            "record an event on stream copies after call #2 (cuMemsetD8Async), and have \
-             stream work wait for it before call #3 (cuMemcpyDtoHAsync)"
+            line(&findings, "to mend"),
+            "after call #2 (cuMemsetD8Async): cuEventRecord(event, copies); before call #3 \
+             (cuMemcpyDtoHAsync): cuStreamWaitEvent(work, event, 0)"
         );
-        assert!(line(&findings, "first:").starts_with("call #2 (cuMemsetD8Async) writes them"));
+        let head = "call #3 (cuMemcpyDtoHAsync) reads what call #2 (cuMemsetD8Async) writes,";
+        assert!(findings.contains(head), "{findings}");
         assert_eq!(
-            line(&findings, "order:"),
+            line(&findings, "order"),
             "stream work is not after call #2 (cuMemsetD8Async) on stream copies; stream copies is \
              not after any call on stream work"
         );
@@ -358,7 +355,9 @@ fn the_missing_order_follows_the_calls() {
     // The calls of two threads have no order, where none is reported.
     let findings = held(HostOrder::Reported, [1, 2]);
     assert!(
-        line(&findings, "first:").starts_with("call #3 (cuMemcpyDtoHAsync) reads them"),
+        findings.contains(
+            "call #2 (cuMemsetD8Async) overwrites what call #3 (cuMemcpyDtoHAsync) reads"
+        ),
         "{findings}"
     );
 }
@@ -368,17 +367,15 @@ fn reports_have_source_lines_and_backtraces() {
     let here = Location::caller();
     let mut checker = Checker::default();
     let mut one = Call::new("cuMemsetD8Async", 1, ThreadId(1)).at(here);
-    one.backtrace = Some(Arc::new("0: fill\n1: main"));
+    one.backtrace = Some(Arc::new("fill\nmain"));
     let place = cuda_order_check::Location { file: Cow::Borrowed("worker.c"), line: 12, column: 0 };
     checker.apply(one, write(1).op());
     checker.apply(Call::new("cuMemsetD8Async", 2, ThreadId(1)).at(place), write(2).op());
     let text = checker.take_findings()[0].to_string();
-    let at = format!("at {}:{}:{}", here.file(), here.line(), here.column());
-    assert!(
-        line(&text, "first:").ends_with(&at) && line(&text, "second:").ends_with("at worker.c:12"),
-        "{text}"
-    );
-    assert!(text.contains("\n           0: fill\n           1: main\n  second:"), "{text}");
+    let head = format!("worker.c:12 overwrites what {}:{} writes", here.file(), here.line());
+    assert!(text.contains(&head), "{text}");
+    let at = format!("at {}:{}, called by fill, main\n", here.file(), here.line());
+    assert!(text.contains(&at) && text.contains("at worker.c:12\n"), "{text}");
 }
 
 #[test]
@@ -451,7 +448,7 @@ fn a_report_names_unmodelled_calls_that_may_order_it() {
         .tell("cuMemsetD8Async", write(1))
         .tell("cuStreamWaitEvent", Do::Wait(2, 7))
         .tell("cuMemcpyDtoHAsync", read(2));
-    let order = line(&program.findings()[0], "order:");
+    let order = line(&program.findings()[0], "order");
     assert_eq!(
         order,
         "stream work is not after any call on stream copies; stream work waited for interprocess \
@@ -471,7 +468,7 @@ fn a_report_says_nothing_of_a_stream_that_is_gone() {
         .tell("cuStreamCreate", Do::Create(2, 0, StreamKind::NonBlocking))
         .tell("cuMemsetD8Async", write(1))
         .tell("cuMemcpyDtoHAsync", read(2));
-    let order = line(&program.findings()[0], "order:");
+    let order = line(&program.findings()[0], "order");
     assert_eq!(order, "stream 0x2 is not after any call on stream copies");
 
     let mut program = Program::with(Options::new().retire_every(1));
@@ -486,7 +483,7 @@ fn a_report_says_nothing_of_a_stream_that_is_gone() {
     program.tell("cuStreamCreate", Do::Create(3, 0, StreamKind::NonBlocking));
     assert_eq!(program.checker.size().agents, before, "the place comes back");
     program.tell("cuMemsetD8Async", write(3)).tell("cuMemcpyDtoHAsync", read(2));
-    let order = line(&program.findings()[0], "order:");
+    let order = line(&program.findings()[0], "order");
     assert_eq!(order, "stream work is not after any call on stream 0x3");
 }
 
@@ -506,7 +503,7 @@ fn work_that_was_waited_for_is_over_whatever_it_waited_for() {
     assert!(program.findings().is_empty());
     program.tell("cuMemsetD8Async", write(1)).tell("cuMemcpyDtoHAsync", read(2));
     assert!(
-        line(&program.findings()[0], "order:")
+        line(&program.findings()[0], "order")
             .ends_with("in call #1 (cuStreamWaitValue32) for a value that no known write set")
     );
 
@@ -547,15 +544,11 @@ fn a_host_function_is_named_as_such() {
         .tell("cuMemcpyDtoHAsync", read(2));
     let text = &program.findings()[0];
     assert_eq!(
-        line(text, "first:"),
-        "call #1 (cuLaunchHostFunc) writes them on a host function in stream copies, submitted by \
-            thread main"
+        line(text, "writes"),
+        "cuLaunchHostFunc in a host function in stream `copies`, call #1"
     );
-    assert!(
-        line(text, "missing:")
-            .starts_with("record an event on stream copies after call #1 (cuLaunchHostFunc)"),
-        "{text}"
-    );
+    let mends = "after call #1 (cuLaunchHostFunc): cuEventRecord(event, copies); before ";
+    assert!(line(text, "to mend").starts_with(mends), "{text}");
 }
 
 #[test]

@@ -457,11 +457,11 @@ fn the_order_of_another_process_is_taken_for_order() {
     let reports = found();
     assert_eq!(reports.len(), 2, "{reports:?}");
     let of = |number: u64| {
-        let call = format!("call #{number} (cuMemsetD8Async) writes them");
+        let call = format!(", call #{number}\n");
         reports.iter().find(|report| report.contains(&call)).expect("it is reported")
     };
     for part in [
-        &format!("call #{first} (cuMemsetD8Async) writes them") as &str,
+        &format!("call #{first} (cuMemsetD8Async) writes") as &str,
         &format!("waited for interprocess event {:#x} in call #{waited} (", relayed.addr()),
         "whose records by other processes are unknown here",
     ] {

@@ -245,8 +245,8 @@ fn other_languages_declare_their_accesses() {
             assert!(report.contains(part), "{part}\n{report}");
         }
     };
-    parts(kernels, ["(writes) writes them", "(reads) reads them", "same 64 bytes"]);
-    parts(host, ["(reads) reads them", "(host_writes) writes them", "same 8 bytes"]);
+    parts(kernels, ["  writes   writes in stream ", "  reads    reads in stream ", ", 64 bytes"]);
+    parts(host, ["  reads    reads in stream ", "  writes   host_writes on thread ", ", 8 bytes"]);
 }
 
 #[test]

@@ -31,11 +31,10 @@ fn a_program_in_c_declares_what_its_kernels_do() {
     };
     let errors = run("");
     for part in [
-        "(cuda_order_check_writes) writes them on stream 0x",
-        "(cuda_order_check_host_reads) reads them on thread",
-        " \"work\", submitted by",
-        "Region: step",
-        "           stream()\n           main\n",
+        "  writes   cuda_order_check_writes in stream `work` (stream), call #",
+        "  reads    cuda_order_check_host_reads on thread 1, call #",
+        "           in region step\n",
+        "64 bytes, bytes 0 to 63 of the 4 KiB that main allocated\n",
         "order check: 2 findings in",
     ] {
         assert!(errors.contains(part), "{part}:\n{errors}");

@@ -15,7 +15,7 @@ use cuda_order_check::{AccessKind, Allocation, Backtrace, Finding, Report, Side,
 use crate::call::thread;
 use crate::code::Reason;
 use crate::code::verdict::Verdict;
-use crate::settings::{Kind, Settings};
+use crate::settings::{Kind, Settings, is_launch};
 
 /// The threads of the process, and where findings go.
 pub(crate) struct Output {
@@ -28,6 +28,8 @@ pub(crate) struct Output {
     /// The pairs of calls of which it is possible only that they need an order, and that were not
     /// reported.
     possible: Possible,
+    /// Findings that wait for the stack of a launch.
+    held: Vec<Held>,
     /// The call that begins.
     call: &'static str,
     /// What comes now was done by this thread, which goes on meanwhile.
@@ -35,8 +37,23 @@ pub(crate) struct Output {
     stacks: Stacks,
 }
 
+/// A finding that would not say where the program launches a kernel. The next launch of the kernel has
+/// a stack, so if the pair comes again, that one is reported in place of this.
+struct Held {
+    report: Report,
+    word: String,
+    text: String,
+    /// The functions and the streams of the two calls.
+    pair: [String; 2],
+    since: Instant,
+}
+
+/// How long a finding is held, and how many are.
+const HELD_FOR: Duration = Duration::from_secs(2);
+const HELD: usize = 64;
+
 /// Which calls get a stack. To take one is slow, so it is not done for launches: only for those
-/// that were in a report already, so that the next report has both stacks.
+/// that are in a finding which waits for it.
 struct Stacks {
     wanted: HashSet<String>,
     begin: Instant,
@@ -55,6 +72,9 @@ const ALWAYS: [&str; 8] = [
     "cuExternalMemoryGet",
     "cuGraphicsResourceGet",
 ];
+
+/// Those that say which order there was.
+const EVENTS: [&str; 2] = ["cuEventRecord", "cuStreamWaitEvent"];
 
 /// Stacks take at most this time, and a twentieth of the program's.
 const ALLOWANCE: Duration = Duration::from_secs(2);
@@ -185,8 +205,11 @@ const LOOKS: u32 = 16;
 
 impl Stacks {
     fn here(&self, call: &str) -> Option<Arc<dyn Backtrace>> {
-        let always = ALWAYS.iter().any(|name| call.starts_with(name));
-        if !always && (self.wanted.is_empty() || !self.wanted.contains(call)) {
+        let begins = |names: &[&str]| names.iter().any(|name| call.starts_with(name));
+        // A finding that waits for a stack also says where an event was recorded.
+        let is_wanted =
+            || !self.wanted.is_empty() && (self.wanted.contains(call) || begins(&EVENTS));
+        if !begins(&ALWAYS) && !is_wanted() {
             return None;
         }
         let begin = Instant::now();
@@ -242,6 +265,7 @@ impl Output {
             taken: 0,
             candidates: Vec::new(),
             possible: Possible::default(),
+            held: Vec::new(),
             call: "",
             thread_of_host_function: None,
             stacks: Stacks {
@@ -260,6 +284,62 @@ impl Output {
     /// A call with this name begins.
     pub(crate) fn begins(&mut self, call: &'static str) {
         self.call = call;
+        if self.held.first().is_some_and(|oldest| oldest.since.elapsed() > HELD_FOR) {
+            self.release_all();
+        }
+    }
+
+    /// Reports the findings that wait for the stack of a launch.
+    pub(crate) fn release_all(&mut self) {
+        // If one of them comes again, it comes with its stack.
+        for Held { report, word, text, .. } in std::mem::take(&mut self.held) {
+            self.write(report, Some((&word, &text)));
+        }
+    }
+
+    /// Holds a finding back whose launch has no stack. If the same two calls are held already, one of
+    /// the two findings is enough.
+    fn hold(&mut self, report: Report, certainty: Option<(&str, &str)>) -> Option<Report> {
+        let pair = [&report.first, &report.second]
+            .map(|side| format!("{}\n{}", side.call.name, side.agent));
+        let lacks = |side: &Side| {
+            let has = |trace: &Arc<dyn Backtrace>| {
+                trace.outline().lines().any(|line| !line.starts_with("Region: "))
+            };
+            is_launch(side) && !side.call.backtrace.as_ref().is_some_and(has)
+        };
+        let lacks = [&report.first, &report.second].into_iter().any(lacks);
+        let known = self.held.iter().position(|held| {
+            let [one, two] = &held.pair;
+            let [first, second] = &pair;
+            [one, two] == [first, second] || [two, one] == [first, second]
+        });
+        match (known, lacks) {
+            (Some(_), true) => None,
+            (at, false) => {
+                at.map(|at| self.held.remove(at));
+                pair.iter().for_each(|side| self.unwant(side));
+                Some(report)
+            }
+            (None, true) if self.settings.stacks && self.held.len() < HELD => {
+                for side in &pair {
+                    self.stacks.wanted.extend(name_of(side).map(str::to_owned));
+                }
+                let (word, text) = certainty.unwrap_or_default();
+                let (word, text) = (word.to_owned(), text.to_owned());
+                self.held.push(Held { report, word, text, pair, since: Instant::now() });
+                None
+            }
+            (None, _) => Some(report),
+        }
+    }
+
+    /// A side of a pair needs no stack any more, unless another pair needs it.
+    fn unwant(&mut self, side: &str) {
+        let name = name_of(side);
+        if !self.held.iter().flat_map(|held| &held.pair).any(|other| name_of(other) == name) {
+            name.map(|name| self.stacks.wanted.remove(name));
+        }
     }
 
     /// Calls with this name have stacks from now on.
@@ -267,8 +347,15 @@ impl Output {
         self.stacks.wanted.insert(call.to_owned());
     }
 
+    /// The number of findings, with those that wait for a stack.
+    #[cfg(test)]
+    pub(crate) fn reported(&self) -> usize {
+        self.findings.errors().len() + self.held.len()
+    }
+
     /// The errors since the last call.
     pub(crate) fn take(&mut self) -> Vec<Finding> {
+        self.release_all();
         let all = self.findings.errors().get(self.taken..).unwrap_or_default().to_vec();
         self.taken += all.len();
         all.into_iter().map(Finding::Report).collect()
@@ -376,17 +463,28 @@ impl Output {
         if !self.settings.has(kind) {
             return;
         }
-        let sides = [&report.first, &report.second];
-        let names = sides.map(|side| side.call.name.to_string());
-        let certainty = certainty.map(|(word, text)| Certainty { word, text });
-        if !self.findings.add_with(finding, kind.name(), certainty) {
-            return;
+        if let Finding::Report(report) = finding
+            && let Some(report) = self.hold(report, certainty)
+        {
+            self.write(report, certainty);
         }
-        if self.settings.exitcode != 0 {
+    }
+
+    fn write(&mut self, report: Report, certainty: Option<(&str, &str)>) {
+        let kind = Kind::of(&report);
+        let certainty = certainty.filter(|(word, _)| !word.is_empty());
+        let certainty = certainty.map(|(word, text)| Certainty { word, text });
+        if self.findings.add_with(Finding::Report(report), kind.name(), certainty)
+            && self.settings.exitcode != 0
+        {
             cuda_order_check::exit::set(self.settings.exitcode);
         }
-        self.stacks.wanted.extend(names);
     }
+}
+
+/// The function of a side of a pair.
+fn name_of(side: &str) -> Option<&str> {
+    side.split('\n').next()
 }
 
 const CERTAIN: &str = "a thread that surely runs accesses these bytes, as the kernel's code has it";
@@ -415,7 +513,10 @@ fn findings(settings: &Settings) -> Findings {
     let json = settings.json.as_deref();
     let json = json.and_then(|path| open(path, "there is no JSON", Sink::file(path)));
     sinks.extend(json.map(Sink::json));
-    Findings::new(sinks, settings.suppressed.clone())
+    let new = || Findings::new(Vec::new(), settings.suppressed.clone()).stacks(settings.shown);
+    let sarif = settings.sarif.as_deref();
+    let sarif = sarif.and_then(|path| open(path, "there is no SARIF", new().sarif(path)));
+    sarif.unwrap_or_else(new).sinks(sinks)
 }
 
 #[cfg(test)]

@@ -71,8 +71,12 @@ pub(crate) fn sum_up(watch: &mut Watch) {
     let (calls, seen) = (watch.seen.calls, watch.seen);
     // Those of graphs, too.
     let undescribed = !watch.kernels.known.is_empty() && !watch.questions.describe_kernels();
+    watch.feed.observer_mut().release_all();
     let possible = watch.feed.observer().lines_of_possible();
+    let errors = watch.feed.observer().findings.errors().to_vec();
+    let times = watch.feed.times(&errors);
     let findings = &mut watch.feed.observer_mut().findings;
+    findings.again(&times);
     // A program that only looks for a driver has none.
     if calls > 0 {
         findings.summary(&[

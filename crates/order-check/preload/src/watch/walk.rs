@@ -173,6 +173,8 @@ pub(crate) fn catch_up() {
             watch.take_candidates()
         };
         judge_all(candidates);
+        let mut watch = WATCH.try_lock().ok()?;
+        watch.as_mut()?.feed.observer_mut().release_all();
         Some(())
     };
     guard::own(work);

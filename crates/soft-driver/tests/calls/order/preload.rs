@@ -329,7 +329,30 @@ pub(super) const WITH_KERNELS: Front = Front {
     declare,
 };
 
-/// A launch has no stack, as that would be slow. After a report it has one.
+/// A finding about a launch waits for the next one of the two, which has its stack, and the program
+/// has one finding.
+#[test]
+fn a_finding_waits_for_the_stack_of_the_launch() {
+    aside("a_finding_waits_for_the_stack_of_the_launch", || {
+        let raw = Raw::behind(builder(0), WITH_KERNELS);
+        let settings = preload::Settings::from_text("possible=on").unwrap();
+        preload::install(&|name| with_kernels(&raw.soft, name), &settings);
+        let desk = Desk::new(&raw, false);
+        for _ in 0..20 {
+            launch_of(&raw, 5, desk.a, desk.buffer, 0);
+            desk.set(desk.c, desk.buffer, 64);
+            raw.sync(desk.a);
+            raw.sync(desk.c);
+        }
+        let all = preload::take_findings();
+        let [Finding::Report(found)] = &all[..] else { panic!("{all:?}") };
+        assert!(found.first.call.backtrace.is_some(), "{found}");
+        assert!(found.second.call.backtrace.is_some(), "{found}");
+        desk.end();
+    });
+}
+
+/// A launch has no stack, as that would be slow. After a finding that waits it has one.
 #[test]
 fn a_pair_is_reported_again_with_the_stack_of_the_launch() {
     aside("a_pair_is_reported_again_with_the_stack_of_the_launch", || {
@@ -357,11 +380,9 @@ fn a_pair_is_reported_again_with_the_stack_of_the_launch() {
             if round == 1 {
                 let text = all[0].to_string();
                 // The name as in its source, and where the program launched it.
-                assert!(
-                    text.contains("(cuLaunchKernel of fill(float*, int)) reads them"),
-                    "{text}"
-                );
-                assert_eq!(text.matches("preload::launch_of").count(), 1, "{text}");
+                assert!(text.contains("  reads    kernel fill in stream "), "{text}");
+                let launch = "           at calls::order::preload::launch_of, called by ";
+                assert_eq!(text.matches(launch).count(), 1, "{text}");
             }
         }
         desk.end();

@@ -225,9 +225,12 @@ fn the_first_call_that_gives_an_address_is_reported() {
             p.end();
             let found = preload::take_findings();
             let text = found[0].to_string();
-            let (_, of) = text.split_once("(cuLibraryGetGlobal) allocated\n").expect(&text);
-            assert!(of.lines().take(3).any(|line| line.contains("preload_memory")), "{text}");
-            found[0].report().expect("an error").second.call.number
+            let memory = text.lines().find(|line| line.starts_with("  bytes ")).expect(&text);
+            assert!(memory.contains("that ") && memory.contains("preload_memory"), "{text}");
+            let report = found[0].report().expect("an error");
+            let allocation = report.allocation.as_ref().expect("it is known");
+            assert_eq!(allocation.call.name, "cuLibraryGetGlobal");
+            report.second.call.number
         };
         assert_eq!(number(1), number(5));
     });

@@ -344,7 +344,7 @@ fn reports_distinguish_threads() {
         let found = order_texts(&raw.soft).concat();
         let by: Vec<&str> = found
             .lines()
-            .filter_map(|line| line.split_once("submitted by thread "))
+            .filter_map(|line| line.split_once(", by thread "))
             .map(|(_, name)| name)
             .collect();
         assert!(by.len() == 2 && by[0] != by[1], "{found}");
@@ -361,8 +361,8 @@ fn reports_distinguish_per_thread_default_streams() {
         let sets: Body = |p| p.set(std::ptr::without_provenance_mut(2), p.buffer, 64);
         threads(&desk, false, sets, sets);
         desk.end();
-        let found = order_texts(&raw.soft).concat();
-        let order = found.lines().find_map(|line| line.strip_prefix("  order:   stream ")).unwrap();
+        let found = raw.soft.order_findings().remove(0).order;
+        let order = found.strip_prefix("stream ").unwrap();
         let (one, two) = order.split_once(" is not after any call on stream ").unwrap();
         assert!(one.starts_with("0x2 (the per-thread default stream of thread "), "{found}");
         assert!(two.starts_with("0x2 (the per-thread default stream of thread "), "{found}");

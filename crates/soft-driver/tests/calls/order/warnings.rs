@@ -203,7 +203,7 @@ fn backtraces_are_reported_on_request() {
             let found = report(builder);
             let lines: Vec<&str> = found.lines().collect();
             let at = |name: &str| lines.iter().position(|line| line.contains(name)).expect(name);
-            let (first, second) = (at("  first: "), at("  second: "));
+            let (first, second) = (at("  writes   "), at("  reads    "));
             assert!(first < at("fills_the_buffer") && at("fills_the_buffer") < second, "{found}");
             assert!(second < at("looks_at_the_buffer"), "{found}");
             // The driver's own frames are left out, and those below the test.

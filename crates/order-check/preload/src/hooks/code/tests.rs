@@ -225,7 +225,8 @@ fn found() -> Vec<String> {
     let _ = std::fs::write(log(), "");
     let words = text.lines().filter_map(|line| {
         let words = ["certain", "likely", "possible"];
-        words.into_iter().find(|word| line.starts_with(&format!("  {word}: ")))
+        let line = line.strip_prefix("error: ")?;
+        words.into_iter().find(|word| line.ends_with(&format!(" [{word}]")))
     });
     let words: Vec<&str> = words.collect();
     let reports: Vec<_> = all.iter().filter_map(Finding::report).collect();

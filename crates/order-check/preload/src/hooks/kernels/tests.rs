@@ -295,7 +295,7 @@ fn handles_come_again() {
 
 /// How many findings there were, without a call that everything comes before.
 fn reported() -> usize {
-    enter(|watch| watch.feed.observer().findings.errors().len()).unwrap_or_default()
+    enter(|watch| watch.feed.observer().reported()).unwrap_or_default()
 }
 
 /// Launches, and writes of device memory, come to the checker with a later call, as what they were.
@@ -333,12 +333,15 @@ fn what_waits() {
     let all = take_findings();
     let texts: Vec<String> = all.iter().map(ToString::to_string).collect();
     assert_eq!(texts.len(), 2, "{texts:?}");
-    for text in ["call #4 (cuMemsetD8Async) writes", "Region: upload", "call #6 (cuLaunchKernel of"]
-    {
+    for text in [
+        "  writes   cuMemsetD8Async in stream 0x64, call #4,",
+        "           in region upload\n",
+        "  reads    kernel add in stream 0x65, call #6,",
+    ] {
         assert!(texts[0].contains(text), "{text}: {}", texts[0]);
     }
-    assert!(!texts[1].contains("Region"), "{}", texts[1]);
-    let thread = |text: &str| text.matches("submitted by thread loader").count();
+    assert!(!texts[1].contains("region"), "{}", texts[1]);
+    let thread = |text: &str| text.matches(", by thread loader").count();
     assert_eq!((thread(&texts[0]), thread(&texts[1])), (1, 1), "{texts:?}");
 
     // What the host has seen comes after what waited, and a copy that it has a part in waits for
