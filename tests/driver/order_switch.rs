@@ -48,7 +48,7 @@ fn an_error_is_found_on_the_driver_under_test() {
         let text = [stdout, stderr].concat();
         (status.success(), String::from_utf8_lossy(&text).into_owned())
     };
-    const REPORT: &str = ", 64 bytes";
+    const REPORT: &str = " 64 bytes";
     let (went_on, text) = run("planted", "order=abort");
     assert!(!went_on && text.contains(REPORT) && !text.contains("it went on"), "{text}");
     let (went_on, text) = run("planted", "order=report");
