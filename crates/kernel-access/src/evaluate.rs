@@ -22,7 +22,8 @@ use crate::decode::{
     Predicate, Register, Source, Space,
 };
 use crate::execute::{ZERO, after, always, logic};
-use crate::form::{Bounds, Form, MEMORY, SINGLE, Symbol, Symbols, Words};
+use crate::form::{Bounds, Form, SINGLE, Symbol, Symbols};
+use crate::words::{MEMORY, Words};
 
 const DOUBLE: i128 = 1 << 64;
 /// Facts that a state keeps, and rounds and instructions after which there is no answer.
@@ -370,7 +371,7 @@ impl<'a> Evaluator<'a> {
     }
 
     fn implied(&self, fact: &Form, facts: &[Form]) -> bool {
-        facts.contains(fact) || matches!(self.symbols.bounds(fact, facts).0, Some(0..))
+        self.symbols.is_implied(fact, facts)
     }
 
     /// One form for what may be one or another.

@@ -1,20 +1,16 @@
 //! Whole numbers that are sums of multiples of unknown numbers, and how large they can be.
 
 use std::cell::Cell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::rc::Rc;
+
+use crate::words::Words;
 
 /// The number of a symbol in [`Symbols`].
 pub(crate) type Symbol = u32;
 
 /// Bounds, each if there is one.
 pub(crate) type Bounds = (Option<i128>, Option<i128>);
-
-/// Parameters by the offsets of their words of eight bytes, and [`MEMORY`].
-pub(crate) type Words = BTreeSet<u32>;
-
-/// Stands among [`Words`] for what memory contains.
-pub(crate) const MEMORY: u32 = u32::MAX;
 
 /// How often a loop turns at most: at some instructions for each turn a day is not enough for more.
 const MOST_TURNS: i128 = 1 << 48;
@@ -238,13 +234,15 @@ impl Symbols {
         if divisor <= 0 || divisor >= MOST {
             return None;
         }
-        // Mostly the symbols alone tell, without the facts.
-        for facts in [&[], facts] {
-            if let (Some(low), Some(high)) = self.bounds(form, facts)
-                && low.div_euclid(divisor) == high.div_euclid(divisor)
-            {
-                return Some(Form::number(low.div_euclid(divisor)));
-            }
+        // Mostly the symbols' own bounds tell, or what follows from them without the facts.
+        let one = |(low, high): Bounds| {
+            let (low, high) = (low?.div_euclid(divisor), high?.div_euclid(divisor));
+            (low == high).then_some(Form::number(low))
+        };
+        let quotient = one(self.own_bounds(form)).or_else(|| one(self.bounds(form, &[])));
+        let with_facts = || if facts.is_empty() { None } else { one(self.bounds(form, facts)) };
+        if let Some(quotient) = quotient.or_else(with_facts) {
+            return Some(quotient);
         }
         // The quotient of a sum with another quotient is one.
         let inner = form.terms.iter().find_map(|term| match self.symbols.get(term.0 as usize) {
@@ -321,6 +319,20 @@ impl Symbols {
             }
         };
         Some(Form::symbol(symbol))
+    }
+
+    /// Bounds of the number by those of its symbols alone: wider than [`bounds`](Self::bounds), and
+    /// had at once.
+    fn own_bounds(&self, form: &Form) -> Bounds {
+        let low = form.times(-1).and_then(|negative| self.plain(&negative, &[], 0, &mut 0));
+        (low.map(|most| -most), self.plain(form, &[], 0, &mut 0))
+    }
+
+    /// Whether the number is not negative where all `facts` are not.
+    pub(crate) fn is_implied(&self, form: &Form, facts: &[Form]) -> bool {
+        facts.contains(form)
+            || matches!(self.own_bounds(form).0, Some(0..))
+            || matches!(self.bounds(form, facts).0, Some(0..))
     }
 
     /// Bounds of the number where all `facts` are not negative.

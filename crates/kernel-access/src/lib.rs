@@ -14,3 +14,4 @@ mod form;
 pub mod parameters;
 pub mod ptx;
 pub mod touch;
+mod words;

@@ -24,8 +24,8 @@ use crate::code::{Code, Launch};
 use crate::decode::{AccessKind, INSTRUCTION, Operation, Space};
 use crate::evaluate::{Evaluator, Found, Seen};
 use crate::execute::{Touch, execute};
-use crate::form::MEMORY;
 use crate::parameters::{Unread, bytes_read_by};
+use crate::words::MEMORY;
 
 /// Why it is not known what a kernel touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,17 +139,17 @@ pub fn summary(code: &Code) -> Result<Summary, Unknown> {
         }
     };
     for Seen { access, bases, others, .. } in &found.accesses {
-        for &offset in bases {
+        for offset in bases.iter() {
             of(offset, &|uses| uses.add(access.kind));
         }
-        for &offset in others {
+        for offset in others.iter() {
             // Without a base each of them may be it.
             of(offset, &|uses| {
                 if bases.is_empty() { uses.add(access.kind) } else { uses.other = true }
             });
         }
     }
-    for &offset in found.stored.iter().filter(|&&offset| offset != MEMORY) {
+    for offset in found.stored.iter().filter(|&offset| offset != MEMORY) {
         of(offset, &|uses| uses.other = true);
     }
     Ok(Summary { words, memory })
