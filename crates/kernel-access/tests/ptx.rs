@@ -434,6 +434,33 @@ fn a_read_of_no_use_is_not_sure() {
     assert_eq!(code.line(0), Some(8));
 }
 
+/// A thread whose assertion fails does nothing more; the others go on.
+#[test]
+fn a_failed_assertion_ends_the_thread() {
+    let of = |guard: &str, function: &str| {
+        code(&format!(
+            ".extern .func {function}(.param .b64 x);\n.visible .entry k(.param .u64 p)\n{{\n\
+             .reg .pred %p<2>; .reg .b32 %r<2>; .reg .b64 %rd<2>;\n\
+             ld.param.u64 %rd1, [p];\nst.global.u32 [%rd1], 1;\n\
+             mov.u32 %r1, %tid.x;\nsetp.eq.u32 %p1, %r1, 7;\n\
+             {{ .param .b64 x; st.param.b64 [x], %rd1; {guard}call.uni {function}, (x); }}\n\
+             st.global.u32 [%rd1+8], 1;\nret;\n}}"
+        ))
+    };
+    let places = |code: &Code, threads| -> Vec<u64> {
+        let launch = Launch::new([1, 1, 1], [threads, 1, 1], 0x1000_u64.to_le_bytes());
+        surely_touched(code, &launch).iter().map(|touch| touch.address - 0x1000).collect()
+    };
+    let every = of("", "__assertfail").expect("known");
+    assert_eq!(places(&every, 32), [0]);
+    let launch = Launch::new([1, 1, 1], [32, 1, 1], 0x1000_u64.to_le_bytes());
+    assert_eq!(may_touch(&every, &launch).expect("known").len(), 1);
+    let some = of("@%p1 ", "__assertfail").expect("known");
+    assert_eq!(places(&some, 32), [0, 8]);
+    assert_eq!(may_touch(&some, &launch).expect("known").len(), 2);
+    assert_eq!(of("", "__assertfails").err(), Some(NoCode::Ptx(PtxError::Call(12))));
+}
+
 /// What is not understood is unknown.
 #[test]
 fn unknown_instructions_make_a_kernel_unknown() {

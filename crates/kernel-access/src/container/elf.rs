@@ -56,6 +56,9 @@ pub struct Cubin<'a> {
     pub kernels: Vec<Kernel<'a>>,
 }
 
+/// The function of the driver that an `assert` calls when it fails.
+pub(crate) const NEVER_RETURNS: &str = "__assertfail";
+
 /// Whether it is an ELF file for this machine: a host's program is one, too.
 pub(super) fn is_elf(image: &[u8]) -> bool {
     starts_with(image, ELF) && u16(image, 18) == Some(CUDA)
@@ -250,7 +253,7 @@ fn never_return(image: &[u8], sections: &[(&str, &Section)]) -> Option<Vec<u32>>
             if info & u64::from(u32::MAX) == ADDRESS
                 && is_outside
                 && is_itself
-                && text(names, u32(symbol, 0)?.into())? == "__assertfail"
+                && text(names, u32(symbol, 0)?.into())? == NEVER_RETURNS
             {
                 places.push(u32::try_from(place).ok()?);
             }

@@ -7,6 +7,7 @@ mod fatbin;
 use std::borrow::Cow;
 use std::fmt;
 
+pub(crate) use elf::NEVER_RETURNS;
 pub use elf::{Cubin, Kernel, Parameter};
 pub use fatbin::{MAX_DECOMPRESSED, Wrapper};
 
