@@ -165,6 +165,13 @@ fn source(text: &str) -> Option<(&str, u32)> {
     }
 }
 
+/// Whether a stack has a frame of one of these packages. Other folders may have their names, as that of
+/// an environment.
+pub(crate) fn is_of(stack: &str, packages: &[&str]) -> bool {
+    let begins = |rest: &str| packages.iter().any(|package| rest.starts_with(package));
+    PACKAGES.iter().any(|folder| stack.split(folder).skip(1).any(begins))
+}
+
 /// The path within the folder of packages.
 fn package(file: &str) -> Option<&str> {
     PACKAGES.iter().find_map(|folder| file.rsplit_once(folder)).map(|(_, path)| path)

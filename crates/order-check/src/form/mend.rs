@@ -1,6 +1,7 @@
 //! What mends a finding, in the words of the API that the program uses.
 
 use super::places::{Way, named, way};
+use crate::frames::is_of;
 use crate::op::{Call, StreamKind};
 use crate::report::{Agent, Part, Problem, Report, Side, Who};
 
@@ -21,13 +22,15 @@ impl Api {
         let has = |parts: &[&str]| {
             ways.iter().any(|way| parts.iter().any(|part| way.text.contains(part)))
         };
-        if has(&["/cupy/", "/cupy_backends/"]) {
+        let of = |packages: &[&str]| ways.iter().any(|way| is_of(&way.text, packages));
+        if of(&["cupy/", "cupy_backends/"]) {
             Self::CuPy
-        } else if has(&["/cuda/core/"]) {
-            Self::CudaCore
-        } else if has(&["/numba/cuda/", "/numba_cuda/"]) {
+        // It makes its calls by cuda.core.
+        } else if of(&["numba/cuda/", "numba_cuda/"]) {
             Self::Numba
-        } else if has(&["/torch/", "libtorch", "libc10", "at::native::", "c10::"]) {
+        } else if of(&["cuda/core/"]) {
+            Self::CudaCore
+        } else if of(&["torch/"]) || has(&["/libtorch", "/libc10", "at::native::", "c10::"]) {
             Self::PyTorch
         } else if has(&["libcudart", "cudart::", "cudaMem", "cudaLaunch", "__device_stub"]) {
             Self::Runtime
@@ -246,6 +249,18 @@ mod tests {
                 "Python: f, at /x/site-packages/numba_cuda/numba/cuda/a.py:1",
                 Numba,
                 "event = cuda.event(); event.record(s) event.wait(s) s.synchronize()",
+            ),
+            (
+                "Python: f, at /x/site-packages/cuda/core/a.py:1\n\
+                 Python: g, at /x/dist-packages/numba_cuda/numba/cuda/a.py:1",
+                Numba,
+                "event = cuda.event(); event.record(s) event.wait(s) s.synchronize()",
+            ),
+            // An environment of that name.
+            (
+                "Python: f, at /x/torch/lib/site-packages/cuda/core/torch/a.py:1",
+                CudaCore,
+                "event = s.record() s.wait(event) s.sync()",
             ),
             (
                 "libcudart_static_1\nmain",

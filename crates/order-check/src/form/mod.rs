@@ -10,6 +10,7 @@ mod words;
 use std::fmt::Write as _;
 
 use crate::findings::Certainty;
+use crate::frames::is_of;
 use crate::op::{AccessKind, Call};
 use crate::report::{Agent, Part, Problem, Report, Side, Who};
 
@@ -341,7 +342,7 @@ fn name(agent: &Agent) -> Option<String> {
 
 /// Whether PyTorch made a stream: it makes all of its pool when the program asks for the first one.
 fn is_pool(text: &str) -> bool {
-    ["/torch/", "libtorch", "libc10"].iter().any(|part| text.contains(part))
+    is_of(text, &["torch/"]) || ["/libtorch", "/libc10"].iter().any(|part| text.contains(part))
 }
 
 /// The allocator that an allocation is a segment of. What it was first used for says nothing.
@@ -350,7 +351,7 @@ fn caching_allocator(text: &str) -> Option<&'static str> {
     if has("CUDACachingAllocator") || has("libc10_cuda") {
         return Some("PyTorch's allocator");
     }
-    (has("/cupy/") || has("cupy.cuda.memory")).then_some("CuPy's pool")
+    (is_of(text, &["cupy/"]) || has("cupy.cuda.memory")).then_some("CuPy's pool")
 }
 
 /// Lines of at most so many letters, broken at spaces.

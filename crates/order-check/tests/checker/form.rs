@@ -280,6 +280,9 @@ fn streams_have_the_names_of_their_variables() {
     assert_eq!(shown(&at(1), &at(1)), ["0xa", "0xb"]);
     let pool = format!("Python: __new__, at {TORCH}/cuda/streams.py:3\n{}", at(1));
     assert_eq!(shown(&pool, &at(3)), ["0xa", "`x`"]);
+    let other =
+        format!("Python: stream, at /torch/lib/site-packages/numba/cuda/api.py:3\n{}", at(1));
+    assert_eq!(shown(&other, &at(3)), ["`uploads`", "`x`"]);
     std::fs::remove_file(&path).expect("it is there");
 }
 

@@ -133,7 +133,7 @@ impl SoftDriver {
     ///
     /// let findings = soft.order_findings();
     /// assert_eq!(findings[0].first.agent.stream_name().as_deref(), Some("uploads"));
-    /// assert!(findings[0].to_string().contains("\"uploads\" was created by call #"));
+    /// assert!(findings[0].to_string().contains("in stream `uploads`"));
     /// # Ok::<(), cuda_events::Error>(())
     /// ```
     ///
