@@ -298,7 +298,7 @@ def test_kernels(pytester):
     path = pytester.makepyfile(KERNELS)
     result = run(pytester, "--cuda-soft-driver", path)
     result.assert_outcomes(passed=3, failed=2)
-    result.stdout.fnmatch_lines(["*missing order: *", "*bytes *, 64 bytes*", "*RuntimeError: as planned"])
+    result.stdout.fnmatch_lines(["*missing order: *", "*bytes *, the whole of 64 bytes *", "*RuntimeError: as planned"])
 
 
 def test_a_kernel_outside_of_its_memory(pytester):

@@ -32,14 +32,6 @@ ctypes.CDLL(sys.argv[1]).cuDriverGetVersion(ctypes.byref(ctypes.c_int()))
 """
 
 
-def _is_other_frame(line: str) -> bool:
-    """Whether a line is of a stack, and not of the tests' own Python code."""
-    if not line.startswith(" " * 10):
-        return False
-    is_python = line.lstrip().startswith("Python: ")
-    return not is_python or "/_pytest/" in line or "/pluggy/" in line
-
-
 class CudaSoftDriver:
     """The software driver of this process."""
 
@@ -179,7 +171,7 @@ class CudaSoftDriver:
             if "error: " in text:
                 findings.append(text[text.index("error: ") :])
         lines = "\n".join(findings).splitlines()
-        return "\n".join(line for line in lines if line and not _is_other_frame(line))
+        return "\n".join(line for line in lines if line)
 
     def _remove(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
