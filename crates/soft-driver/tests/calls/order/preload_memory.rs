@@ -226,7 +226,9 @@ fn the_first_call_that_gives_an_address_is_reported() {
             let found = preload::take_findings();
             let text = found[0].to_string();
             let memory = text.lines().find(|line| line.starts_with("  bytes ")).expect(&text);
-            assert!(memory.contains("that ") && memory.contains("preload_memory"), "{text}");
+            // With lines of files, the place is where the macro that makes the call stands.
+            let here = ["preload_memory", "tests/calls/"].iter().any(|at| memory.contains(at));
+            assert!(memory.contains("that ") && here, "{text}");
             let report = found[0].report().expect("an error");
             let allocation = report.allocation.as_ref().expect("it is known");
             assert_eq!(allocation.call.name, "cuLibraryGetGlobal");
