@@ -1,5 +1,5 @@
 //! Finds missing order between streams on a real GPU: an observer of the driver reports the
-//! program's calls to the order checker (`cuda-order-check`).
+//! program's calls to the order checker (`cuda-order-check-engine`).
 //!
 //! The program is that of the tour's part about order: a producer writes a buffer, and a consumer
 //! copies it to the host. First the consumer does not wait, which is the planted error. Then it
@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use cuda_events::sys::{CUresult, Function};
 use cuda_events::{Context, Device, Driver, Event, EventFlags, Stream, StreamOptions, observer};
-use cuda_order_check::{
+use cuda_order_check_engine::{
     Access, Call, Checker, ContextId, EventId, Finding, Op, StreamId, StreamKind, ThreadId, What,
 };
 use cuda_soft_driver::SoftDriver;

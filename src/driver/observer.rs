@@ -2,8 +2,8 @@
 //!
 //! [`Driver::observe`](crate::Driver::observe) returns a second driver, and has the rules for an
 //! observer. Objects that are made with that driver are observed; all others cost no more than
-//! before. The crate `cuda-events-trace` draws the calls on a time axis, and `cuda-order-check`
-//! looks for missing waits.
+//! before. The crate `cuda-events-trace` draws the calls on a time axis, and
+//! `cuda-order-check-engine` looks for missing waits.
 //!
 //! ```
 //! use std::sync::mpsc::channel;

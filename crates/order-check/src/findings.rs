@@ -2,8 +2,8 @@
 //! error, and all are counted.
 //!
 //! ```
-//! use cuda_order_check::findings::{Findings, Sink, Suppression};
-//! use cuda_order_check::{Access, Call, Checker, Op, StreamId, ThreadId};
+//! use cuda_order_check_engine::findings::{Findings, Sink, Suppression};
+//! use cuda_order_check_engine::{Access, Call, Checker, Op, StreamId, ThreadId};
 //!
 //! let mut checker = Checker::default();
 //! for (number, stream) in [(1, StreamId(0xa)), (2, StreamId(0xb))] {

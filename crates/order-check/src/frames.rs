@@ -74,7 +74,7 @@ const LIBRARIES: [&str; 10] = [
 
 /// The begins of the names of functions that no program has written itself.
 const FUNCTIONS: [&str; 19] = [
-    "cuda_order_check::",
+    "cuda_order_check_engine::",
     "cuda_order_check_preload::",
     "cuda_soft_driver::",
     "__libc_start",

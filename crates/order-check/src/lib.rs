@@ -38,7 +38,7 @@
 //! # Example
 //!
 //! ```
-//! use cuda_order_check::{Access, Call, Checker, EventId, Op, StreamId, ThreadId};
+//! use cuda_order_check_engine::{Access, Call, Checker, EventId, Op, StreamId, ThreadId};
 //!
 //! let (a, b, event) = (StreamId(0xa), StreamId(0xb), EventId(1));
 //! let main = ThreadId(1);

@@ -1,5 +1,5 @@
 //! A command whose file is also the library that programs open as `libcuda.so.1`: how it starts, and
-//! how it comes before the driver's library. The README of `cuda-order-check-cli` has the reasons.
+//! how it comes before the driver's library. The README of `cuda-order-check` has the reasons.
 
 use std::env;
 use std::ffi::{OsStr, OsString};

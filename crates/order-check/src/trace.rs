@@ -603,7 +603,7 @@ mod tests {
         // A program in C has no such begin, and one of the driver's own is shown as it is.
         assert_eq!(frames("0: copy\n1: main\n2: __libc_start_main").len(), 3);
         assert_eq!(frames("0: cuda_soft_driver::a\n1: cuda_soft_driver::b").len(), 2);
-        let own = "0: cuda_order_check::a\n1: do_call<cuda_order_check_preload::b, ()>\n\
+        let own = "0: cuda_order_check_engine::a\n1: do_call<cuda_order_check_preload::b, ()>\n\
             2: __rust_try\n3: {closure#0}<cuda_order_check_preload::c>\n4: {closure#0}<game::d>";
         assert_eq!(frames(own), ["{closure#0}<game::d>"]);
     }

@@ -2,7 +2,7 @@
 
 use core::ffi::c_uint;
 
-use cuda_order_check::What;
+use cuda_order_check_engine::What;
 
 use crate::abi::*;
 use crate::arg::{EventArg, Ptr, StreamArg};

@@ -211,7 +211,7 @@ pub use api::report::Live;
 pub use api::shared_library::{
     alias_shared_library, end_shared_library, shared_library_lacks, start_shared_library,
 };
-pub use cuda_order_check::{
+pub use cuda_order_check_engine::{
     HostOrder, Problem as OrderProblem, Report as OrderReport, Side as OrderSide,
     Warning as OrderWarning, Warnings as OrderWarnings,
 };

@@ -1,8 +1,8 @@
 //! Streams: the queue, which stream a handle names, and the entry points of streams.
 
 use core::ffi::{c_int, c_uint, c_ulonglong};
-use cuda_order_check::feed::Creator;
-use cuda_order_check::{StreamKind, What};
+use cuda_order_check_engine::feed::Creator;
+use cuda_order_check_engine::{StreamKind, What};
 
 use crate::abi::*;
 use crate::arg::{EventArg, In, Ptr, StreamArg};

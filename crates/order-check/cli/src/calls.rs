@@ -7,7 +7,7 @@
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use cuda_order_check::trace;
+use cuda_order_check_engine::trace;
 use cuda_order_check_preload::{before_exec, before_exit, calls, faults};
 use libc::timespec;
 use libc::{FILE, iovec, mmsghdr, msghdr, off_t, sigset_t, size_t, sockaddr, socklen_t, ssize_t};
@@ -291,7 +291,7 @@ pub unsafe extern "C" fn _exit(status: c_int) -> ! {
     before_exit();
     loop {
         // SAFETY: it does not return.
-        unsafe { libc::syscall(libc::SYS_exit_group, cuda_order_check::exit::status(status)) };
+        unsafe { libc::syscall(libc::SYS_exit_group, cuda_order_check_engine::exit::status(status)) };
     }
 }
 

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
-use cuda_order_check::stand_in::{before, folder};
+use cuda_order_check_engine::stand_in::{before, folder};
 use cuda_order_check_preload::{CLASSES, Settings, VARIABLE, find};
 use lexopt::Arg::{Long, Short, Value};
 use lexopt::Parser;

@@ -20,7 +20,7 @@ on_linux! {
 
     /// A line on standard error, which may be closed.
     pub(crate) fn say(text: &str) {
-        cuda_order_check::findings::Sink::stderr("cuda-order-check: ").write(text);
+        cuda_order_check_engine::findings::Sink::stderr("cuda-order-check: ").write(text);
     }
 }
 

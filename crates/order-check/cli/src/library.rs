@@ -103,7 +103,7 @@ fn counted(each: &mut dyn FnMut(&'static str, u64)) {
 
 extern "C" fn at_exit() {
     summary();
-    cuda_order_check::exit::leave();
+    cuda_order_check_engine::exit::leave();
 }
 
 /// The process ends by `quick_exit`, which leaves out the handlers of the exit.
@@ -113,7 +113,7 @@ extern "C" fn at_quick_exit() {
     }
     // It may be called by a handler of a signal, as `_exit` may.
     before_exit();
-    let status = cuda_order_check::exit::status(-1);
+    let status = cuda_order_check_engine::exit::status(-1);
     if status >= 0 {
         // SAFETY: the C library goes on with the handlers that are left.
         unsafe { quick_exit(status) };
@@ -369,7 +369,7 @@ fn start(found: Found) {
     count_by(counted);
     install(&resolve, &found.settings);
     if found.behind.is_none() {
-        cuda_order_check::trace::hook_writes();
+        cuda_order_check_engine::trace::hook_writes();
     }
     let off = (!found.settings.checks_host()).then_some("the class `host` is off");
     watch_host(off.or(found.behind), &resolve);
@@ -382,7 +382,7 @@ fn start(found: Found) {
             exported(real, own as *const c_void);
         },
     );
-    cuda_order_check::trace::leave_out(found.own);
+    cuda_order_check_engine::trace::leave_out(found.own);
     unsafe extern "C" {
         #[link_name = "at_quick_exit"]
         fn register_quick(handler: extern "C" fn()) -> c_int;

@@ -5,4 +5,4 @@ fn main() -> std::process::ExitCode {
 }
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
-cuda_order_check::stand_in_start!();
+cuda_order_check_engine::stand_in_start!();

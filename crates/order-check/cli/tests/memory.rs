@@ -1,7 +1,7 @@
 //! The memory of a program under the library: whatever the program does, and however often, what
 //! the library keeps does not grow.
 //!
-//! `CUDA_EVENTS_TEST_SOAK=SECONDS cargo test -p cuda-order-check-cli --test memory soak --
+//! `CUDA_EVENTS_TEST_SOAK=SECONDS cargo test -p cuda-order-check --test memory soak --
 //! --nocapture` does everything in turn for so long, with the library and with the driver alone. It
 //! prints the memory of both processes, twelve times.
 
@@ -738,7 +738,7 @@ fn is_native() -> bool {
 }
 
 #[test]
-#[ignore = "half a minute of processor time, in the step churn: cargo test -p cuda-order-check-cli \
+#[ignore = "half a minute of processor time, in the step churn: cargo test -p cuda-order-check \
             --test memory -- --ignored"]
 fn what_is_repeated_takes_no_more_memory() {
     let test = "what_is_repeated_takes_no_more_memory";

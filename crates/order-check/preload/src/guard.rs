@@ -22,7 +22,7 @@ use std::io::{Error, ErrorKind};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 
-use cuda_order_check::pipe::without_signal;
+use cuda_order_check_engine::pipe::without_signal;
 
 use crate::settings::variable;
 
@@ -69,7 +69,7 @@ pub(crate) fn own<R>(work: impl FnOnce() -> R) -> Option<R> {
 fn thread_is_ready() {
     thread_local!(static READY: Cell<bool> = const { Cell::new(false) });
     if READY.try_with(|ready| ready.replace(true)) == Ok(false) {
-        cuda_order_check::trace::thread_is_ready();
+        cuda_order_check_engine::trace::thread_is_ready();
         crate::report::output::thread_is_ready();
     }
 }

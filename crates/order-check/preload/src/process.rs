@@ -6,7 +6,7 @@ use std::ffi::CString;
 use std::io::Error;
 use std::sync::OnceLock;
 
-use cuda_order_check::pipe::without_signal;
+use cuda_order_check_engine::pipe::without_signal;
 
 use crate::pinned::faults::{Ends, default_action, ends_by, is_inside, register};
 use crate::report::summary::{summary, waits_for_lock};

@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use cuda_order_check::findings::{Stacks, Suppression};
-use cuda_order_check::{AccessKind, Problem, Report, Side};
+use cuda_order_check_engine::findings::{Stacks, Suppression};
+use cuda_order_check_engine::{AccessKind, Problem, Report, Side};
 
 /// The environment variable with the settings.
 pub const VARIABLE: &str = "CUDA_ORDER_CHECK";
@@ -267,7 +267,7 @@ mod tests {
     /// The classes of two operations, each in a stream of its own or of the host, in both orders.
     #[test]
     fn each_finding_has_a_class() {
-        use cuda_order_check::{Access, Call, Checker, Op, StreamId, ThreadId};
+        use cuda_order_check_engine::{Access, Call, Checker, Op, StreamId, ThreadId};
         let class = |all: [(&'static str, bool, Access); 2]| {
             let mut checker = Checker::default();
             for (stream, (name, in_stream, access)) in (1..).zip(all) {

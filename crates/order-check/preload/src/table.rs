@@ -5,7 +5,7 @@ use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::ptr::null;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use cuda_order_check::feed::Memory;
+use cuda_order_check_engine::feed::Memory;
 
 use crate::call::{Bytes, Call};
 use crate::code::image::Image;

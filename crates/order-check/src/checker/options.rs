@@ -21,7 +21,7 @@ pub enum HostOrder {
 /// The enabled warnings. By default none is enabled.
 ///
 /// ```
-/// use cuda_order_check::Warnings;
+/// use cuda_order_check_engine::Warnings;
 ///
 /// let mut warnings = Warnings::NONE;
 /// warnings.lost_record = true;
@@ -67,7 +67,7 @@ impl Warnings {
 /// Options of a [`Checker`](crate::Checker).
 ///
 /// ```
-/// use cuda_order_check::{Checker, HostOrder, Options, Warnings};
+/// use cuda_order_check_engine::{Checker, HostOrder, Options, Warnings};
 ///
 /// let options = Options::new().host_order(HostOrder::Reported).warnings(Warnings::all());
 /// let checker = Checker::new(options);

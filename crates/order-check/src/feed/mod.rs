@@ -15,8 +15,8 @@
 //! them are methods of a feed: [`Feed`] (graphs), [`MemoryFeed`], [`StreamFeed`] and [`CallFeed`].
 //!
 //! ```
-//! use cuda_order_check::feed::{Feed, Memory, Observer};
-//! use cuda_order_check::{Access, EventId, Finding, Options, StreamId, ThreadId};
+//! use cuda_order_check_engine::feed::{Feed, Memory, Observer};
+//! use cuda_order_check_engine::{Access, EventId, Finding, Options, StreamId, ThreadId};
 //!
 //! struct Print;
 //!

@@ -1,6 +1,6 @@
 //! Tens of thousands of operations, in memory that does not grow.
 
-use cuda_order_check::{
+use cuda_order_check_engine::{
     Access, Call, Cell, Checker, Compare, ContextId, EventId, HostOrder, Op, Options, StreamId,
     StreamKind, Stride, ThreadId, TokenId, Warnings, What,
 };

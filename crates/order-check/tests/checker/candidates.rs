@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use cuda_order_check::{
+use cuda_order_check_engine::{
     Access, Call, Checker, EventId, Finding, Launch, Launched, Op, Other, Report, StreamId,
     ThreadId,
 };

@@ -1,6 +1,6 @@
 //! What accesses cost, in the ranges that they come to.
 
-use cuda_order_check::{
+use cuda_order_check_engine::{
     Access, Call, Cell, Checker, Compare, EventId, Op, StreamId, Stride, ThreadId,
 };
 

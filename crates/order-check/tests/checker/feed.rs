@@ -1,8 +1,10 @@
 //! The feed without a driver: what it adds to the checker's operations.
 
-use cuda_order_check::StreamKind::NonBlocking;
-use cuda_order_check::feed::{Creator, Feed, GraphNode, GraphWork, Memory, Observer, Semaphore};
-use cuda_order_check::{
+use cuda_order_check_engine::StreamKind::NonBlocking;
+use cuda_order_check_engine::feed::{
+    Creator, Feed, GraphNode, GraphWork, Memory, Observer, Semaphore,
+};
+use cuda_order_check_engine::{
     Access, Cell, ContextId, EventId, Finding, GraphId, Options, StreamId, ThreadId,
 };
 

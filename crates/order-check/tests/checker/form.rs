@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use cuda_order_check::findings::{Certainty, Findings, Sink, Stacks};
-use cuda_order_check::{
+use cuda_order_check_engine::findings::{Certainty, Findings, Sink, Stacks};
+use cuda_order_check_engine::{
     Access, Call, Checker, ContextId, EventId, Finding, Op, StreamId, StreamKind, ThreadId,
 };
 

@@ -1,6 +1,8 @@
 //! What the host is after, if it has seen a part of a launch.
 
-use cuda_order_check::{Access, Call, Checker, GraphId, Node, NodeWork, Op, StreamId, ThreadId};
+use cuda_order_check_engine::{
+    Access, Call, Checker, GraphId, Node, NodeWork, Op, StreamId, ThreadId,
+};
 
 /// A launch of three nodes in a row, of which the host has seen the end of one.
 fn finds(seen: usize, reads: u64) -> usize {

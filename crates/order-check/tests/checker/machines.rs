@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use cuda_order_check::findings::{Certainty, Findings, Sink};
-use cuda_order_check::{
+use cuda_order_check_engine::findings::{Certainty, Findings, Sink};
+use cuda_order_check_engine::{
     Access, Call, Checker, ContextId, EventId, Op, Options, StreamId, StreamKind, ThreadId,
     Warnings,
 };

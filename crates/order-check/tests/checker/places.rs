@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use cuda_order_check::{
+use cuda_order_check_engine::{
     Access, Backtrace, Call, Checker, ContextId, EventId, Finding, Op, StreamId, StreamKind,
     Stride, ThreadId,
 };

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::panic::Location;
 
 use crate::common::{Do, Random, Step, lines, tell};
-use cuda_order_check::{
+use cuda_order_check_engine::{
     Access, By, Cell, Checker, Compare, ContextId, EventId, Finding, FunctionId, HostOrder, Node,
     NodeWork, Options, Problem, StreamId, StreamKind, ThreadId, Warning, Warnings, What,
 };
@@ -605,9 +605,9 @@ fn table() -> Vec<Planted> {
     ]);
     t.row("a child graph", Race, vec![
         define(1, vec![idle(&[]), node_writes(&[0])]),
-        define(2, vec![node(NodeWork::Child(cuda_order_check::GraphId(1)), &[]),
+        define(2, vec![node(NodeWork::Child(cuda_order_check_engine::GraphId(1)), &[]),
             node_reads(&[])]).faulty(),
-        define(2, vec![node(NodeWork::Child(cuda_order_check::GraphId(1)), &[]),
+        define(2, vec![node(NodeWork::Child(cuda_order_check_engine::GraphId(1)), &[]),
             node_reads(&[0])]).mended(),
         launch(A, 2).one().two(),
     ]);

@@ -6,7 +6,7 @@ use std::env;
 
 use crate::common::reference::{Expected, Reference};
 use crate::common::{Do, Random, Step, lines, tell};
-use cuda_order_check::{
+use cuda_order_check_engine::{
     Access, AccessKind, By, Cell, Checker, Compare, ContextId, EventId, FunctionId, GraphId,
     HostOrder, Node, NodeWork, Options, StreamId, StreamKind, Stride, ThreadId, Warnings, What,
 };

@@ -5,7 +5,7 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use crate::common::{Do, Step};
-use cuda_order_check::{
+use cuda_order_check_engine::{
     Access, By, Call, Cell, Checker, Compare, ContextId, EventId, Finding, FunctionId, GraphId,
     HostOrder, Node, NodeWork, Op, Options, StreamId, StreamKind, ThreadId, Warnings, What,
 };
@@ -368,7 +368,8 @@ fn reports_have_source_lines_and_backtraces() {
     let mut checker = Checker::default();
     let mut one = Call::new("cuMemsetD8Async", 1, ThreadId(1)).at(here);
     one.backtrace = Some(Arc::new("fill\nmain"));
-    let place = cuda_order_check::Location { file: Cow::Borrowed("worker.c"), line: 12, column: 0 };
+    let place =
+        cuda_order_check_engine::Location { file: Cow::Borrowed("worker.c"), line: 12, column: 0 };
     checker.apply(one, write(1).op());
     checker.apply(Call::new("cuMemsetD8Async", 2, ThreadId(1)).at(place), write(2).op());
     let text = checker.take_findings()[0].to_string();
@@ -393,7 +394,7 @@ fn each_pair_of_places_is_reported_once() {
     assert_eq!(findings.len(), 2, "{findings:?}");
     // And so are other lines.
     for number in 0..3 {
-        let at = cuda_order_check::Location {
+        let at = cuda_order_check_engine::Location {
             file: Cow::Borrowed("a.rs"),
             line: 1 + number % 2,
             column: 1,

@@ -2,7 +2,7 @@
 
 use crate::common;
 use crate::common::Do::{self, HandOver, Record, TakeOver, Wait, WaitValue, Work, Write};
-use cuda_order_check::{
+use cuda_order_check_engine::{
     Access, Call, Cell, Checker, Compare, HostOrder, Op, Options, StreamId, ThreadId,
 };
 
@@ -65,7 +65,7 @@ fn a_part_of_a_value_is_overwritten() {
 /// The rows of a memset are bytes of the value, or beside it.
 #[test]
 fn a_row_overwrites_a_value() {
-    use cuda_order_check::Stride;
+    use cuda_order_check_engine::Stride;
     let program = |start: u64, width: u64| {
         let rows = Access::write(start, width).rows(9, Stride { width, pitch: 16 });
         let set = Work(1, vec![rows]);
@@ -108,7 +108,7 @@ fn a_wait_may_be_ended_by_what_nobody_sees() {
         }
         tell(waits(2, VALUE).op());
         tell(reads(2).op());
-        tell(Do::Sync(cuda_order_check::What::Stream(StreamId(2))).op());
+        tell(Do::Sync(cuda_order_check_engine::What::Stream(StreamId(2))).op());
         if late {
             tell(writes(1).op());
             tell(reads(2).op());
@@ -142,7 +142,7 @@ fn a_wait_is_ended_from_outside() {
         let wait = tell(2, waits(2, VALUE).op());
         tell(2, reads(2).op());
         if others {
-            tell(1, Do::Sync(cuda_order_check::What::Stream(StreamId(1))).op());
+            tell(1, Do::Sync(cuda_order_check_engine::What::Stream(StreamId(1))).op());
         }
         tell(2, Op::WaitEnded { call: wait, cell: VALUE });
         checker.take_findings().len()
@@ -179,7 +179,7 @@ fn a_flag_inside_a_larger_copy() {
         tell(Op::WaitEnded { call: wait, cell: VALUE });
         checker.take_findings().len()
     };
-    let stride = cuda_order_check::Stride { width: 24, pitch: 64 };
+    let stride = cuda_order_check_engine::Stride { width: 24, pitch: 64 };
     for copy in [Access::write(0, 64), Access::write(0x10, 9), Access::write(0, 0).rows(4, stride)]
     {
         assert_eq!(program(false, copy.clone()), 0, "{copy:x?}");
@@ -240,7 +240,7 @@ fn a_stale_value_is_not_forgotten() {
             checker.apply(Call::new("call", number, ThreadId(1)), does.op());
         };
         stale.into_iter().for_each(|stale| tell(Work(3, vec![stale])));
-        tell(Do::Sync(cuda_order_check::What::Stream(StreamId(3))));
+        tell(Do::Sync(cuda_order_check_engine::What::Stream(StreamId(3))));
         (0..64).for_each(|_| tell(Work(4, Vec::new())));
         [writes(1), Write(1, VALUE, 5), waits(2, VALUE), reads(2)].into_iter().for_each(tell);
         checker.take_findings().len()
@@ -262,7 +262,7 @@ fn the_last_writes_of_a_value_are_kept() {
         let old = (0..others).map(|value| Write(1, VALUE, value + 1000));
         // Nothing orders the two streams, so a wait may see the value of either.
         let new = [writes(3), Write(3, VALUE, 5), Write(1, VALUE, 7), waits(2, VALUE), reads(2)];
-        let end = [Do::Sync(cuda_order_check::What::Stream(StreamId(2)))];
+        let end = [Do::Sync(cuda_order_check_engine::What::Stream(StreamId(2)))];
         let found = in_one_thread(old.chain(new).chain(end).collect());
         assert_eq!(found, 0, "after {others} others");
     }
@@ -279,7 +279,7 @@ fn a_found_value_replaces_what_the_host_has_waited_for() {
             checker.apply(Call::new("call", number, ThreadId(1)), op);
         };
         tell(Write(1, VALUE, 5).op());
-        tell(Do::Sync(cuda_order_check::What::Stream(StreamId(1))).op());
+        tell(Do::Sync(cuda_order_check_engine::What::Stream(StreamId(1))).op());
         if found {
             tell(Op::FoundValue { cell: VALUE, value: 0 });
         }
@@ -299,7 +299,7 @@ fn a_found_value_orders_what_its_thread_has_waited_for() {
         let mut program = vec![(1, HandOver(1)), (2, TakeOver(1)), (2, waits(2, VALUE))];
         program.extend([(2, reads(2)), (1, writes(1))]);
         if waited {
-            program.push((1, Do::Sync(cuda_order_check::What::Stream(StreamId(1)))));
+            program.push((1, Do::Sync(cuda_order_check_engine::What::Stream(StreamId(1)))));
         }
         let mut checker = Checker::new(Options::new());
         let mut calls = 1..;
@@ -317,7 +317,7 @@ fn a_found_value_orders_what_its_thread_has_waited_for() {
 /// its bytes contain the value.
 #[test]
 fn an_allocation_is_no_write_of_a_value() {
-    use cuda_order_check::{AccessKind, By, Stride, What};
+    use cuda_order_check_engine::{AccessKind, By, Stride, What};
     let pairs = |allocated: Access| {
         let program = [
             Work(2, vec![Access::read(0x40, 4), allocated]),

@@ -7,7 +7,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::ExitCode;
 
-use cuda_order_check::stand_in::NAMES;
+use cuda_order_check_engine::stand_in::NAMES;
 use cuda_soft_driver::Builder;
 use lexopt::Arg::{Long, Short, Value};
 use lexopt::Parser;

@@ -9,4 +9,4 @@ fn main() -> std::process::ExitCode {
     any(target_arch = "x86_64", target_arch = "aarch64"),
     target_env = "gnu"
 ))]
-cuda_order_check::stand_in_start!();
+cuda_order_check_engine::stand_in_start!();

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use cuda_order_check::stand_in::{before, folder};
+use cuda_order_check_engine::stand_in::{before, folder};
 
 use crate::command::{Failure, VARIABLE};
 

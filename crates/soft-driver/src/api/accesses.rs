@@ -3,7 +3,7 @@
 
 use core::panic::Location;
 
-use cuda_order_check::{Access, Cell, TokenId};
+use cuda_order_check_engine::{Access, Cell, TokenId};
 
 use crate::abi::*;
 use crate::api::target::Target;

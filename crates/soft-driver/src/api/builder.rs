@@ -3,8 +3,8 @@
 use core::time::Duration;
 use std::collections::BTreeSet;
 
-use cuda_order_check::findings::Suppression;
-use cuda_order_check::{HostOrder, Warnings};
+use cuda_order_check_engine::findings::Suppression;
+use cuda_order_check_engine::{HostOrder, Warnings};
 
 use crate::abi::*;
 use crate::api::driver::{self, SoftDriver};
@@ -262,7 +262,7 @@ impl Builder {
     /// Sets whether each finding of the [order checker](OrderCheck), and the summary, is written as
     /// a JSON object in one line.
     ///
-    /// [`Finding::to_json`](cuda_order_check::Finding::to_json) describes the objects. The object
+    /// [`Finding::to_json`](cuda_order_check_engine::Finding::to_json) describes the objects. The object
     /// of the summary has the `severity` `summary`, and the counts `errors`, `warnings` and
     /// `suppressed`.
     pub fn order_json(mut self, on: bool) -> Self {

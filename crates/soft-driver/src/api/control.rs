@@ -5,7 +5,7 @@ use core::ffi::{c_char, c_int};
 use core::fmt::Display;
 use core::time::Duration;
 
-use cuda_order_check::Finding;
+use cuda_order_check_engine::Finding;
 
 use crate::api::driver::{self, SoftDriver};
 use crate::api::shared_library::shared_library;

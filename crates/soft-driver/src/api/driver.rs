@@ -5,8 +5,8 @@ use core::time::Duration;
 use std::time::Instant;
 
 use cuda_events::{Device, Driver, LoadOptions};
-use cuda_order_check::findings::Sink;
-use cuda_order_check::{HostOrder, Report as OrderReport, Warning as OrderWarning};
+use cuda_order_check_engine::findings::Sink;
+use cuda_order_check_engine::{HostOrder, Report as OrderReport, Warning as OrderWarning};
 
 use crate::abi::*;
 use crate::api::accesses;

@@ -2,8 +2,8 @@
 
 use core::time::Duration;
 
-use cuda_order_check::findings::Suppression;
-use cuda_order_check::{HostOrder, Warnings};
+use cuda_order_check_engine::findings::Suppression;
+use cuda_order_check_engine::{HostOrder, Warnings};
 
 use crate::api::builder::Builder;
 use crate::errors;

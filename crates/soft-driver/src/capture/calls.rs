@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cuda_order_check::What;
+use cuda_order_check_engine::What;
 
 use crate::abi::*;
 use crate::arg::{Array, In, Ptr, StreamArg};

@@ -5,7 +5,7 @@ pub(crate) mod synchronous;
 
 use core::ffi::{c_uchar, c_uint, c_void};
 
-use cuda_order_check::Access;
+use cuda_order_check_engine::Access;
 
 use crate::abi::*;
 use crate::allocation;

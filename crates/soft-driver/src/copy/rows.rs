@@ -3,7 +3,7 @@
 
 use core::ffi::c_uint;
 
-use cuda_order_check::Access;
+use cuda_order_check_engine::Access;
 
 use crate::abi::*;
 use crate::allocation;

@@ -1,6 +1,6 @@
 //! What the order checker is given of tasks.
 
-use cuda_order_check::StreamId;
+use cuda_order_check_engine::StreamId;
 
 use crate::engine::Running;
 use crate::engine::work::Task;

@@ -5,7 +5,7 @@ use core::ffi::c_void;
 use core::fmt::Debug;
 use std::sync::Arc;
 
-use cuda_order_check::Access;
+use cuda_order_check_engine::Access;
 
 use crate::abi::*;
 use crate::engine::channel::ChannelKey;

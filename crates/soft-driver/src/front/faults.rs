@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cuda_order_check::findings::matches;
+use cuda_order_check_engine::findings::matches;
 
 use crate::abi::{CUresult, NOT_READY, SUCCESS};
 use crate::errors;

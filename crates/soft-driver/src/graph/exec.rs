@@ -4,8 +4,8 @@ use core::ffi::{c_char, c_ulonglong};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use cuda_order_check::feed::GraphNode;
-use cuda_order_check::{GraphId, StreamId};
+use cuda_order_check_engine::feed::GraphNode;
+use cuda_order_check_engine::{GraphId, StreamId};
 
 use crate::abi::*;
 use crate::arg::{Array, Ptr, StreamArg};

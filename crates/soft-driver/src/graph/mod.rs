@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use cuda_order_check::feed::GraphWork;
-use cuda_order_check::{Access, EventId};
+use cuda_order_check_engine::feed::GraphWork;
+use cuda_order_check_engine::{Access, EventId};
 
 use crate::abi::*;
 use crate::arg::Ptr;

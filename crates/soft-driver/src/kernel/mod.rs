@@ -14,7 +14,7 @@ use std::ffi::CString;
 use std::panic::{catch_unwind, resume_unwind};
 use std::sync::Arc;
 
-use cuda_order_check::Access;
+use cuda_order_check_engine::Access;
 
 use crate::abi::*;
 use crate::engine::work::DeviceWork;

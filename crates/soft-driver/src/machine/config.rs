@@ -2,8 +2,8 @@
 
 use core::time::Duration;
 
-use cuda_order_check::findings::Suppression;
-use cuda_order_check::{HostOrder, Warnings};
+use cuda_order_check_engine::findings::Suppression;
+use cuda_order_check_engine::{HostOrder, Warnings};
 
 /// The reaction to a call that is undefined on a real driver: a destroyed or made-up handle, a NULL
 /// pointer that the real driver dereferences, or a forbidden use of an [external

@@ -15,8 +15,8 @@ use std::sync::{Mutex, TryLockError};
 #[cfg(unix)]
 use std::time::{Duration, Instant};
 
-use cuda_order_check::feed::Awaited;
-use cuda_order_check::{ContextId, EventId, GraphId, StreamId};
+use cuda_order_check_engine::feed::Awaited;
+use cuda_order_check_engine::{ContextId, EventId, GraphId, StreamId};
 
 use crate::capture::Captures;
 use crate::context::state::Context;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cuda_order_check::feed::Memory;
+use cuda_order_check_engine::feed::Memory;
 
 use crate::abi::*;
 use crate::memory::addresses::{Addresses, Allocation};

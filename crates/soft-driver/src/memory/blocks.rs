@@ -1,6 +1,6 @@
 //! Blocks of memory: rows with a distance between them, and layers of such rows.
 
-use cuda_order_check::{Access, Stride};
+use cuda_order_check_engine::{Access, Stride};
 
 use crate::memory::Place;
 

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use cuda_order_check::{Cell, Compare};
+use cuda_order_check_engine::{Cell, Compare};
 
 use crate::abi::*;
 use crate::memory::Place;

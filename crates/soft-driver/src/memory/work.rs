@@ -2,8 +2,8 @@
 
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 
-use cuda_order_check::Access;
-use cuda_order_check::feed::Memory;
+use cuda_order_check_engine::Access;
+use cuda_order_check_engine::feed::Memory;
 
 use crate::memory::blocks::{Block, Extent};
 use crate::memory::word::Word;

@@ -1,6 +1,6 @@
 //! Where the findings of a driver are written, and when its summary comes.
 
-use cuda_order_check::findings::{Findings, Sink};
+use cuda_order_check_engine::findings::{Findings, Sink};
 
 use crate::machine::config::Config;
 
@@ -25,7 +25,7 @@ pub(crate) mod exit {
     #[cfg(unix)]
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    pub(crate) use cuda_order_check::exit::{leave, set};
+    pub(crate) use cuda_order_check_engine::exit::{leave, set};
 
     /// Whether a handler of the shared library leaves.
     #[cfg(unix)]

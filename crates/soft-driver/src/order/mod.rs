@@ -9,10 +9,10 @@ pub(crate) mod findings;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cuda_order_check::feed::{self, Observer};
-use cuda_order_check::findings::Findings;
-use cuda_order_check::trace::Trace;
-use cuda_order_check::{Backtrace, Finding, Options, ThreadId};
+use cuda_order_check_engine::feed::{self, Observer};
+use cuda_order_check_engine::findings::Findings;
+use cuda_order_check_engine::trace::Trace;
+use cuda_order_check_engine::{Backtrace, Finding, Options, ThreadId};
 
 use crate::machine::config::{Config, OrderCheck};
 use crate::machine::thread;

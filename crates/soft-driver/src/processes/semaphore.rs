@@ -8,7 +8,7 @@ use core::fmt;
 use core::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, Weak};
 
-use cuda_order_check::feed;
+use cuda_order_check_engine::feed;
 
 pub(crate) use self::platform::Descriptor;
 use self::platform::Page;

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use cuda_kernel_access::code::Launch as Shape;
-use cuda_order_check::{Launch, Other};
+use cuda_order_check_engine::{Launch, Other};
 
 use crate::code::kernel::KernelCode;
 use crate::code::verdict;

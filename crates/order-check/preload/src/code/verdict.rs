@@ -5,7 +5,7 @@ use core::ops::Range;
 use cuda_kernel_access::decode::AccessKind as Does;
 use cuda_kernel_access::execute::Touch;
 use cuda_kernel_access::touch::{Span, Uses};
-use cuda_order_check::{Access, AccessKind, Other, Report};
+use cuda_order_check_engine::{Access, AccessKind, Other, Report};
 
 use crate::code::Reason;
 use crate::code::kernel::{Bounds, Evaluated, KernelCode};

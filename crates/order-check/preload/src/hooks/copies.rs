@@ -2,8 +2,8 @@
 
 use core::ffi::c_uint;
 
-use cuda_order_check::feed::Awaited;
-use cuda_order_check::{Access, AccessKind, Cell, ContextId, StreamId};
+use cuda_order_check_engine::feed::Awaited;
+use cuda_order_check_engine::{Access, AccessKind, Cell, ContextId, StreamId};
 
 use crate::call::{Address, Call, Code, Handle, OK, read};
 use crate::model::copies::{

@@ -1,4 +1,4 @@
-use cuda_order_check::{Access, Finding};
+use cuda_order_check_engine::{Access, Finding};
 
 use crate::call::{Address, Call, Handle};
 use crate::model::launch::Node;

@@ -2,7 +2,7 @@
 
 use core::ffi::c_uint;
 
-use cuda_order_check::EventId;
+use cuda_order_check_engine::EventId;
 
 use crate::call::{Call, Code, EXTERNAL, Handle, NOT_READY, OK, read};
 use crate::hooks::objects;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use cuda_order_check::feed::{GraphNode, Memory};
-use cuda_order_check::{Access, GraphId, StreamId};
+use cuda_order_check_engine::feed::{GraphNode, Memory};
+use cuda_order_check_engine::{Access, GraphId, StreamId};
 
 use crate::call::{Call, Code, Handle, OK, read};
 use crate::hooks::host_functions::OfNode;

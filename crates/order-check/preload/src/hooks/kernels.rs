@@ -1,6 +1,6 @@
 //! Kernels: what their parameters point to.
 
-use cuda_order_check::EventId;
+use cuda_order_check_engine::EventId;
 
 use crate::call::{Call, Code, Handle, OK, read};
 use crate::code::launch::Sizes;

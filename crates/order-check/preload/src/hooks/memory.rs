@@ -3,7 +3,7 @@
 use core::ffi::{c_char, c_uint, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use cuda_order_check::feed::Memory;
+use cuda_order_check_engine::feed::Memory;
 
 use crate::call::{Address, Call, Code, Handle, OK, read};
 use crate::watch::Watch;

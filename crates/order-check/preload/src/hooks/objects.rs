@@ -1,6 +1,6 @@
 //! Events and streams that a call uses after their end, or destroys while another waits for them.
 
-use cuda_order_check::{By, Problem, ThreadId};
+use cuda_order_check_engine::{By, Problem, ThreadId};
 
 use crate::call::{Call, Code, Handle, OK, thread};
 use crate::model::objects::may_be_destroyed;

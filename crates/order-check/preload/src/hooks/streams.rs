@@ -2,8 +2,8 @@
 
 use core::ffi::c_uint;
 
-use cuda_order_check::feed::Awaited;
-use cuda_order_check::{ContextId, EventId, GraphId, StreamId};
+use cuda_order_check_engine::feed::Awaited;
+use cuda_order_check_engine::{ContextId, EventId, GraphId, StreamId};
 
 use crate::call::{Call, Code, EXTERNAL, Handle, NOT_READY, OK, read};
 use crate::hooks::objects;

@@ -1,8 +1,8 @@
 use core::ffi::{CStr, c_void};
 use std::sync::mpsc;
 
-use cuda_order_check::ThreadId;
-use cuda_order_check::feed::Memory;
+use cuda_order_check_engine::ThreadId;
+use cuda_order_check_engine::feed::Memory;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -72,7 +72,7 @@ fn a_host_function_does_not_wait_for_a_call_that_asks_the_driver() {
     });
     let (before, after, by) = after.expect("it is seen");
     assert!(!before && after && !have_posted(), "it counts with the next call");
-    let own = cuda_order_check::By::Thread(ThreadId(thread()));
+    let own = cuda_order_check_engine::By::Thread(ThreadId(thread()));
     assert!(by != own, "the function has run on a thread of its own");
 }
 

@@ -2,7 +2,7 @@
 
 use core::ffi::c_uint;
 
-use cuda_order_check::Compare;
+use cuda_order_check_engine::Compare;
 
 use crate::call::{Call, Handle, read};
 use crate::model::host_functions;

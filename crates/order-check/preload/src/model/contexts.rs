@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use cuda_order_check::ContextId;
+use cuda_order_check_engine::ContextId;
 
 use crate::call::Handle;
 use crate::model::driver::Questions;

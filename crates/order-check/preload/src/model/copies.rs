@@ -2,7 +2,7 @@
 
 use core::ffi::c_uint;
 
-use cuda_order_check::{Access, Stride};
+use cuda_order_check_engine::{Access, Stride};
 
 use crate::call::{Address, Handle};
 

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use cuda_order_check::StreamId;
-use cuda_order_check::feed::Feed;
+use cuda_order_check_engine::StreamId;
+use cuda_order_check_engine::feed::Feed;
 
 use crate::call::Handle;
 use crate::model::host_functions::{self, Host};

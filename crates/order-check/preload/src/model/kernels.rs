@@ -4,8 +4,8 @@ use core::ffi::c_uint;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use cuda_order_check::feed::Feed;
-use cuda_order_check::{Access, AccessKind, Launched};
+use cuda_order_check_engine::feed::Feed;
+use cuda_order_check_engine::{Access, AccessKind, Launched};
 
 use crate::call::{Call, Handle, OK};
 use crate::code::image::Image;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cuda_order_check::{Access, Cell};
+use cuda_order_check_engine::{Access, Cell};
 
 use crate::model::host_functions::Host;
 

@@ -4,8 +4,8 @@
 use core::ffi::{c_uint, c_void};
 use std::sync::Arc;
 
-use cuda_order_check::feed::GraphWork;
-use cuda_order_check::{Access, AccessKind, EventId};
+use cuda_order_check_engine::feed::GraphWork;
+use cuda_order_check_engine::{Access, AccessKind, EventId};
 
 use crate::call::{Address, Code, Handle, OK};
 use crate::model::copies::{Block, Copy3D, copied_rows, set_rows};

@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 
-use cuda_order_check::Call as Made;
+use cuda_order_check_engine::Call as Made;
 
 use crate::call::Handle;
 
@@ -95,7 +95,7 @@ impl Objects {
 
 #[cfg(test)]
 mod tests {
-    use cuda_order_check::ThreadId;
+    use cuda_order_check_engine::ThreadId;
 
     use super::*;
 

@@ -6,9 +6,9 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
 
-use cuda_order_check::feed::Awaited;
-use cuda_order_check::trace::{file_of, look_for_python};
-use cuda_order_check::{Access, AccessKind, Cell, StreamId};
+use cuda_order_check_engine::feed::Awaited;
+use cuda_order_check_engine::trace::{file_of, look_for_python};
+use cuda_order_check_engine::{Access, AccessKind, Cell, StreamId};
 
 use crate::pinned::budget::{Budget, PAGES, TIMES};
 use crate::pinned::table::{self, PAGE, Use};

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cuda_order_check::StreamId;
-use cuda_order_check::feed::Semaphore;
+use cuda_order_check_engine::StreamId;
+use cuda_order_check_engine::feed::Semaphore;
 
 use crate::call::Handle;
 

@@ -1,7 +1,7 @@
 //! Submissions whose real calls are under way. Before such a call returns, others may see what it
 //! writes, and its host functions may begin. Or the call fails, and there is no work.
 
-use cuda_order_check::{Call as Made, StreamId};
+use cuda_order_check_engine::{Call as Made, StreamId};
 
 /// What others may see of a submission.
 pub(crate) struct Visible {

@@ -3,8 +3,8 @@
 use core::ffi::c_uint;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use cuda_order_check::feed::{Awaited, GraphWork};
-use cuda_order_check::{Cell, Compare, StreamId};
+use cuda_order_check_engine::feed::{Awaited, GraphWork};
+use cuda_order_check_engine::{Cell, Compare, StreamId};
 
 use crate::call::Address;
 use crate::model::launch::Node;

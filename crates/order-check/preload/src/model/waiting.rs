@@ -6,7 +6,7 @@
 //! call, or the last one that there is a place for, brings all of them to the checker, in the order
 //! of their calls. Nothing changes in between that they depend on: what changes is a call.
 
-use cuda_order_check::{Access, Call as Made, StreamId};
+use cuda_order_check_engine::{Access, Call as Made, StreamId};
 
 use crate::call::Handle;
 use crate::code::launch::Sizes;

@@ -10,7 +10,7 @@ use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::OnceLock;
 
-use cuda_order_check::trace::print_python;
+use cuda_order_check_engine::trace::print_python;
 
 use super::table::{self, By, FRAMES, Fact, Fault};
 

@@ -7,10 +7,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cuda_order_check::feed::Observer;
-use cuda_order_check::findings::{Certainty, Findings, Sink};
-use cuda_order_check::trace::Trace;
-use cuda_order_check::{AccessKind, Allocation, Backtrace, Finding, Report, Side, ThreadId};
+use cuda_order_check_engine::feed::Observer;
+use cuda_order_check_engine::findings::{Certainty, Findings, Sink};
+use cuda_order_check_engine::trace::Trace;
+use cuda_order_check_engine::{AccessKind, Allocation, Backtrace, Finding, Report, Side, ThreadId};
 
 use crate::call::thread;
 use crate::code::Reason;
@@ -477,7 +477,7 @@ impl Output {
         if self.findings.add_with(Finding::Report(report), kind.name(), certainty)
             && self.settings.exitcode != 0
         {
-            cuda_order_check::exit::set(self.settings.exitcode);
+            cuda_order_check_engine::exit::set(self.settings.exitcode);
         }
     }
 }

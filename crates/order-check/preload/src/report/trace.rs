@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::sync::{OnceLock, PoisonError};
 use std::time::Instant;
 
-use cuda_order_check::pipe::without_signal;
+use cuda_order_check_engine::pipe::without_signal;
 
 use crate::lock::Lock;
 use crate::report::counts::COUNTED;

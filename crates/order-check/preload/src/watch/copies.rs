@@ -1,7 +1,7 @@
 //! Copies and memsets.
 
-use cuda_order_check::feed::Memory;
-use cuda_order_check::{Access, AccessKind, StreamId};
+use cuda_order_check_engine::feed::Memory;
+use cuda_order_check_engine::{Access, AccessKind, StreamId};
 
 use crate::call::{Address, OK};
 use crate::model::copies::{Place, Side};

@@ -1,6 +1,6 @@
 //! Kernels: what their parameters point to.
 
-use cuda_order_check::{Access, AccessKind, StreamId};
+use cuda_order_check_engine::{Access, AccessKind, StreamId};
 
 use crate::model::launch::Node;
 use crate::watch::Watch;

@@ -1,7 +1,7 @@
 //! Memory: allocations, frees, and what else has an address.
 
-use cuda_order_check::feed::Memory;
-use cuda_order_check::{ContextId, StreamId};
+use cuda_order_check_engine::feed::Memory;
+use cuda_order_check_engine::{ContextId, StreamId};
 
 use crate::call::{Address, Code, Handle, OK};
 use crate::model::memory::Allocation;

@@ -15,7 +15,7 @@ pub(crate) mod under_way;
 pub(crate) mod values;
 pub(crate) mod walk;
 
-use cuda_order_check::feed::Feed;
+use cuda_order_check_engine::feed::Feed;
 
 use crate::lock::{Lock, Rank};
 use crate::model::contexts::Contexts;

@@ -4,8 +4,8 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use cuda_order_check::trace::{Trace, file_of};
-use cuda_order_check::{Access, AccessKind, Call as Made, GraphId, StreamId};
+use cuda_order_check_engine::trace::{Trace, file_of};
+use cuda_order_check_engine::{Access, AccessKind, Call as Made, GraphId, StreamId};
 
 use crate::call::Address;
 use crate::model::pinned::{Region, STREAMS, State, Watched, is_of, text_of};
@@ -110,7 +110,8 @@ pub(crate) fn host_access(watch: &mut Watch, fact: Fact) {
         return;
     }
     watch.seen.calls += 1;
-    let mut call = Made::new(fact.name, watch.seen.calls, cuda_order_check::ThreadId(fact.thread));
+    let mut call =
+        Made::new(fact.name, watch.seen.calls, cuda_order_check_engine::ThreadId(fact.thread));
     call.backtrace = Some(Arc::new(Trace::of(frames, python.unwrap_or_default())));
     watch.feed.resume(call);
     // What waits for a host function or a value is not over, and comes to the checker later.

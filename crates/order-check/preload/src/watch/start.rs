@@ -4,8 +4,8 @@ use std::fs::OpenOptions;
 use std::sync::PoisonError;
 use std::time::Instant;
 
-use cuda_order_check::feed::Feed;
-use cuda_order_check::{Options, Warnings};
+use cuda_order_check_engine::feed::Feed;
+use cuda_order_check_engine::{Options, Warnings};
 
 use crate::fork::watch_forks;
 use crate::lock::{Lock, Rank};
@@ -65,7 +65,7 @@ pub(crate) fn start(resolve: &dyn Fn(&CStr) -> *mut c_void, settings: &Settings)
     warnings.lost_record = settings.has(Kind::Records);
     guard::start();
     watch_forks();
-    cuda_order_check::trace::demangle_with(demangled);
+    cuda_order_check_engine::trace::demangle_with(demangled);
     let mut watch = WATCH.lock().unwrap_or_else(PoisonError::into_inner);
     let questions = Questions::new(resolve);
     *watch = Some(Watch {

@@ -2,8 +2,8 @@
 
 use core::ffi::c_uint;
 
-use cuda_order_check::feed::Creator;
-use cuda_order_check::{ContextId, StreamId, StreamKind};
+use cuda_order_check_engine::feed::Creator;
+use cuda_order_check_engine::{ContextId, StreamId, StreamKind};
 
 use crate::call::{Call, Handle};
 use crate::model::driver::Questions;

@@ -4,7 +4,7 @@ use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{OnceLock, PoisonError, TryLockError};
 
-use cuda_order_check::ThreadId;
+use cuda_order_check_engine::ThreadId;
 
 use crate::call::thread;
 use crate::guard;

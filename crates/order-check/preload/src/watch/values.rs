@@ -1,7 +1,7 @@
 //! Writes of values, and waits for them.
 
-use cuda_order_check::feed::Memory;
-use cuda_order_check::{Cell, StreamId};
+use cuda_order_check_engine::feed::Memory;
+use cuda_order_check_engine::{Cell, StreamId};
 
 use crate::call::Address;
 use crate::model::values::{Flag, PENDING, Pending, load};

@@ -9,8 +9,8 @@
 
 use std::sync::OnceLock;
 
-use cuda_order_check::feed::Observer as _;
-use cuda_order_check::{Call as Made, Report, ThreadId};
+use cuda_order_check_engine::feed::Observer as _;
+use cuda_order_check_engine::{Call as Made, Report, ThreadId};
 
 use crate::call::{Call, Code, Handle, OK, thread};
 use crate::code::verdict::{Verdict, judge};

@@ -3,7 +3,7 @@
 
 pub mod reference;
 
-use cuda_order_check::{
+use cuda_order_check_engine::{
     Access, By, Call, Cell, Checker, Compare, ContextId, EventId, Finding, FunctionId, GraphId,
     Location, Node, Op, StreamId, StreamKind, ThreadId, TokenId, What,
 };

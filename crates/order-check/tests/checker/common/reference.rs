@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use cuda_order_check::{
+use cuda_order_check_engine::{
     Access, AccessKind, By, Cell, Compare, EventId, FunctionId, HostOrder, Node, NodeWork,
     StreamId, StreamKind, ThreadId, What,
 };

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::Allocations;
-use cuda_order_check::feed::Memory;
+use cuda_order_check_engine::feed::Memory;
 
 use crate::abi::*;
 use crate::memory::addresses::Allocation;

@@ -5,8 +5,8 @@ use std::ffi::{CStr, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cuda_events_test_support::cases;
-use cuda_order_check::Report;
-use cuda_order_check::{AccessKind, Finding, Problem};
+use cuda_order_check_engine::Report;
+use cuda_order_check_engine::{AccessKind, Finding, Problem};
 use cuda_order_check_preload as preload;
 
 use super::*;
@@ -42,7 +42,7 @@ pub(super) const FRONT: Front = Front { install, resolve, declare };
 pub(super) type Seen = (Problem, Vec<(String, AccessKind)>, Vec<(u64, u64)>);
 
 pub(super) fn seen(report: &Report) -> Seen {
-    let side = |side: &cuda_order_check::Side| (side.call.name.to_string(), side.kind);
+    let side = |side: &cuda_order_check_engine::Side| (side.call.name.to_string(), side.kind);
     let mut sides = vec![side(&report.first), side(&report.second)];
     sides.sort_by(|one, two| one.0.cmp(&two.0));
     let shared = report.shared.iter().map(|range| (range.start, range.end)).collect();

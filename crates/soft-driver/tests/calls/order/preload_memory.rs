@@ -6,7 +6,7 @@ use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use cuda_order_check::Problem;
+use cuda_order_check_engine::Problem;
 use cuda_order_check_preload as preload;
 
 use super::desk::synchronous_copy;

@@ -3,8 +3,8 @@
 use core::ffi::{CStr, c_char, c_void};
 use std::path::PathBuf;
 
-use cuda_order_check::feed::Memory;
-use cuda_order_check::{Access, AccessKind, Finding, StreamId};
+use cuda_order_check_engine::feed::Memory;
+use cuda_order_check_engine::{Access, AccessKind, Finding, StreamId};
 
 use super::*;
 use crate::call::Address;
@@ -231,7 +231,7 @@ fn found() -> Vec<String> {
     let words: Vec<&str> = words.collect();
     let reports: Vec<_> = all.iter().filter_map(Finding::report).collect();
     assert!(words.is_empty() || words.len() == reports.len(), "{text}");
-    let show = |(at, of): (usize, &&cuda_order_check::Report)| {
+    let show = |(at, of): (usize, &&cuda_order_check_engine::Report)| {
         let bytes =
             of.shared.iter().map(|of| format!("{}..{}", of.start - MEMORY, of.end - MEMORY));
         let kinds = [&of.first, &of.second].map(|side| match side.kind {

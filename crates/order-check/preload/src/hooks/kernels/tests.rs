@@ -14,8 +14,8 @@ use crate::watch::start::start;
 use crate::watch::streams::NON_BLOCKING;
 use crate::watch::walk::begin;
 use core::ffi::{CStr, c_void};
-use cuda_order_check::feed::Memory;
-use cuda_order_check::{Access, Finding, StreamId};
+use cuda_order_check_engine::feed::Memory;
+use cuda_order_check_engine::{Access, Finding, StreamId};
 
 /// A kernel with a structure of 64 bytes at its begin, and an address.
 const STRUCTURE: Handle = 1;

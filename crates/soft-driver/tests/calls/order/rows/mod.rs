@@ -18,7 +18,7 @@ use std::ffi::{CStr, CString};
 use std::ops::Range;
 use std::sync::Mutex;
 
-use cuda_order_check::{Finding, Problem, Report, Side};
+use cuda_order_check_engine::{Finding, Problem, Report, Side};
 use cuda_order_check_preload as preload;
 
 use super::preload::settings;
