@@ -19,6 +19,7 @@ use crate::front::fork;
 use crate::front::functions;
 use crate::front::hooks;
 use crate::front::log::CallRecord;
+use crate::front::lookup;
 use crate::machine::config::{Config, OrderCheck, Scheduler, Time};
 use crate::machine::places::{self, PLACES};
 use crate::machine::{MACHINES, Machine};
@@ -447,7 +448,7 @@ pub(super) fn take(config: Config, faults: Vec<Fault>) -> SoftDriver {
     let reports_reads =
         config.order.check != OrderCheck::Off && config.order.host == HostOrder::Reported;
     let mut driver = SoftDriver { slot, owned: true, clock: None, reports_reads };
-    start(&driver, config, faults);
+    fork::whole(|| start(&driver, config, faults));
     if is_virtual {
         let machine = driver.machine();
         // A driver is never freed, and neither is what it names.
@@ -457,7 +458,9 @@ pub(super) fn take(config: Config, faults: Vec<Fault>) -> SoftDriver {
 }
 
 fn start(driver: &SoftDriver, config: Config, faults: Vec<Fault>) {
-    fork::watch();
+    // A child may need them, and nobody there ends what another thread has begun.
+    hooks::prepare();
+    lookup::prepare();
     let machine = driver.machine();
     hooks::of(driver.machine()).start(machine, &config, faults);
     let mut state = machine.lock();

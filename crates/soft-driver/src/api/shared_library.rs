@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use crate::api::builder::Builder;
 use crate::api::driver::{self, SoftDriver};
 use crate::front::exports::EXPORTS;
+use crate::front::fork;
 use crate::front::functions::exported_as;
 use crate::order::findings::exit;
 use crate::processes;
@@ -18,8 +19,10 @@ static SHARED: OnceLock<SoftDriver> = OnceLock::new();
 #[doc(hidden)]
 pub fn start_shared_library(addresses: fn() -> Vec<usize>) {
     if SHARED.get().is_none() {
-        exported_as(addresses());
-        shared_library();
+        fork::whole(|| {
+            exported_as(addresses());
+            shared_library();
+        });
     }
 }
 
@@ -40,29 +43,31 @@ fn settings() -> OsString {
 
 /// The shared library's machine.
 pub(crate) fn shared_library() -> &'static SoftDriver {
-    SHARED.get_or_init(|| {
-        let text = settings();
-        let text = text
-            .to_str()
-            .ok_or_else(|| "it is not UTF-8: use name=value, separated by commas".to_owned());
-        let (mut config, faults) = match text.and_then(Builder::from_text) {
-            Ok(builder) => builder.into_parts(),
-            Err(what) => {
-                // There is nobody to return it to, and to go on as if nothing had been asked for
-                // would be silent.
-                crate::say!("CUDA_SOFT_DRIVER: {what}");
-                std::process::abort();
-            }
-        };
-        config.devices.visible_from_environment.get_or_insert(true);
-        // Where the library has a handler for the end of the process.
-        #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-        exit::leave_to_library();
-        let mut driver = driver::take(config, faults);
-        // It is never dropped.
-        driver.owned = false;
-        driver
-    })
+    SHARED.get().unwrap_or_else(|| fork::whole(|| SHARED.get_or_init(make)))
+}
+
+fn make() -> SoftDriver {
+    let text = settings();
+    let text = text
+        .to_str()
+        .ok_or_else(|| "it is not UTF-8: use name=value, separated by commas".to_owned());
+    let (mut config, faults) = match text.and_then(Builder::from_text) {
+        Ok(builder) => builder.into_parts(),
+        Err(what) => {
+            // There is nobody to return it to, and to go on as if nothing had been asked for
+            // would be silent.
+            crate::say!("CUDA_SOFT_DRIVER: {what}");
+            std::process::abort();
+        }
+    };
+    config.devices.visible_from_environment.get_or_insert(true);
+    // Where the library has a handler for the end of the process.
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    exit::leave_to_library();
+    let mut driver = driver::take(config, faults);
+    // It is never dropped.
+    driver.owned = false;
+    driver
 }
 
 /// From now on streams access this pinned memory by a mapping of their own, as a device does, so

@@ -26,6 +26,12 @@ fn used() -> MutexGuard<'static, BTreeMap<i32, u32>> {
     lock(&USED)
 }
 
+/// Holds the table, for a fork.
+#[cfg(all(unix, not(miri)))]
+pub(crate) fn hold() -> impl Sized + 'static {
+    used()
+}
+
 /// The calling thread uses a machine.
 pub(crate) fn uses(slot: usize) {
     *used().entry(this_thread()).or_default() |= 1 << slot;

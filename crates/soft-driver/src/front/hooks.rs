@@ -197,6 +197,11 @@ fn fail(call: &CallFrame, context: u32, code: CUresult) {
 /// Whether a call gives the program a handle or an address, in its first out-parameter of that
 /// size.
 fn makes(call: &CallFrame) -> bool {
+    MAKES[call.id().place()]
+}
+
+/// By the place of the name in the list.
+static MAKES: LazyLock<Vec<bool>> = LazyLock::new(|| {
     const WORDS: [&str; 9] = [
         "Create",
         "Retain",
@@ -208,12 +213,13 @@ fn makes(call: &CallFrame) -> bool {
         "Alloc",
         "Import",
     ];
-    // By the place of the name in the list.
-    static MAKES: LazyLock<Vec<bool>> = LazyLock::new(|| {
-        let makes = |export: &Export| WORDS.iter().any(|word| export.name.contains(word));
-        EXPORTS.iter().map(makes).collect()
-    });
-    MAKES[call.id().place()]
+    let makes = |export: &Export| WORDS.iter().any(|word| export.name.contains(word));
+    EXPORTS.iter().map(makes).collect()
+});
+
+/// Makes the list of those, which the start of a driver does.
+pub(crate) fn prepare() {
+    LazyLock::force(&MAKES);
 }
 
 /// Asks the faults, and blocks if one says so.

@@ -2,7 +2,7 @@
 
 use core::ffi::{c_char, c_int, c_void};
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use crate::abi::*;
 use crate::arg::{In, Ptr};
@@ -15,17 +15,23 @@ use crate::machine::{Machine, State};
 /// are made above this module, for the lookup is one of them, so the caller passes their addresses.
 pub(crate) type AddressOf = fn(slot: usize, id: usize) -> *mut c_void;
 
+/// The exports by their base names.
+static INDEX: LazyLock<BTreeMap<&[u8], Vec<usize>>> = LazyLock::new(|| {
+    let mut index: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for (id, export) in EXPORTS.iter().enumerate() {
+        index.entry(export.base().as_bytes()).or_default().push(id);
+    }
+    index
+});
+
+/// Makes the index, which the start of a driver does.
+pub(crate) fn prepare() {
+    LazyLock::force(&INDEX);
+}
+
 /// The exports with a base name.
 fn by_base(name: &[u8]) -> &'static [usize] {
-    static INDEX: OnceLock<BTreeMap<&[u8], Vec<usize>>> = OnceLock::new();
-    let index = INDEX.get_or_init(|| {
-        let mut index: BTreeMap<_, Vec<_>> = BTreeMap::new();
-        for (id, export) in EXPORTS.iter().enumerate() {
-            index.entry(export.base().as_bytes()).or_default().push(id);
-        }
-        index
-    });
-    index.get(name).map_or(&[], Vec::as_slice)
+    INDEX.get(name).map_or(&[], Vec::as_slice)
 }
 
 /// What `cuGetProcAddress` finds for a name and a version.

@@ -30,7 +30,7 @@ enum Place {
     Retired(Owed, Instant),
 }
 
-struct Table {
+pub(crate) struct Table {
     places: [Place; SLOTS],
     changes: u64,
     /// How many threads wait for a place now.
@@ -108,7 +108,7 @@ pub fn waits_for_places() -> (usize, u64) {
 }
 
 impl Places {
-    fn lock(&self) -> MutexGuard<'_, Table> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Table> {
         lock(&self.table)
     }
 

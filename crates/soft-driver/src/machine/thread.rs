@@ -178,6 +178,12 @@ fn register() -> u32 {
     number
 }
 
+/// Holds the table of threads, for a fork.
+#[cfg(all(unix, not(miri)))]
+pub(crate) fn hold() -> impl Sized + 'static {
+    lock(&THREADS)
+}
+
 /// The number of the calling thread.
 pub(crate) fn number() -> u32 {
     match NUMBER.get() {

@@ -35,5 +35,15 @@ mod slots;
 #[cfg(not(any(target_os = "linux", windows)))]
 mod nowhere;
 
+/// Holds what this process has open, for a fork.
+#[cfg(all(unix, not(miri)))]
+pub(crate) fn hold() -> Vec<Box<dyn core::any::Any>> {
+    vec![
+        #[cfg(target_os = "linux")]
+        Box::new(slots::hold()),
+        Box::new(semaphore::hold()),
+    ]
+}
+
 /// Whether this platform has interprocess events in software.
 pub(crate) const AVAILABLE: bool = cfg!(any(target_os = "linux", windows));

@@ -67,6 +67,15 @@ pub(crate) struct Semaphore {
     pub(crate) order: feed::Semaphore,
 }
 
+/// What this process has open, by the numbers of its file.
+static OPEN: Mutex<Vec<([u64; 2], Weak<Semaphore>)>> = Mutex::new(Vec::new());
+
+/// Holds the list, for a fork.
+#[cfg(all(unix, not(miri)))]
+pub(crate) fn hold() -> impl Sized + 'static {
+    lock(&OPEN)
+}
+
 impl Semaphore {
     fn new(page: Page, kind: SemaphoreKind) -> Self {
         Self { page, kind, order: feed::Semaphore::new(kind == SemaphoreKind::Binary) }
@@ -81,8 +90,6 @@ impl Semaphore {
     /// The one that a number names, if it is the descriptor of one. It is the same object for all
     /// who have it here, so that the order checker knows it again.
     pub(crate) fn open(descriptor: i32) -> Option<Arc<Self>> {
-        /// What this process has open, by the numbers of its file.
-        static OPEN: Mutex<Vec<([u64; 2], Weak<Semaphore>)>> = Mutex::new(Vec::new());
         let (page, file) = Page::open(descriptor)?;
         let kind = SemaphoreKind::of(page.kind())?;
         let mut open = lock(&OPEN);

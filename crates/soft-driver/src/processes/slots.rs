@@ -368,6 +368,12 @@ impl Descriptor {
 /// exporter has ended in peace, whether the import was destroyed meanwhile or not.
 static OPEN: Mutex<Vec<Arc<Mapping>>> = Mutex::new(Vec::new());
 
+/// Holds the list, for a fork.
+#[cfg(all(unix, not(miri)))]
+pub(crate) fn hold() -> impl Sized + 'static {
+    lock(&OPEN)
+}
+
 /// How many files this process has opened.
 fn opened() -> usize {
     lock(&OPEN).len()

@@ -374,3 +374,75 @@ fn inner_semaphores() {
     let file = OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
     assert_eq!(signal(&file, 9), INVALID_VALUE);
 }
+
+/// Another thread forks while the first call starts the driver: the child has all of it.
+#[test]
+#[cfg(target_env = "gnu")]
+fn a_fork_during_the_start_has_all_of_it() {
+    let path = std::env::temp_dir().join(format!("cuda-soft-driver-start-{}", std::process::id()));
+    std::fs::write(&path, "").unwrap();
+    let text = format!("order=report,order_suppress=file:{}", path.display());
+    let ended = std::panic::catch_unwind(|| run("inner_fork_during_the_start", &text));
+    std::fs::remove_file(path).unwrap();
+    ended.unwrap();
+}
+
+#[test]
+#[cfg(target_env = "gnu")]
+#[ignore = "another process, which the tests start: cargo test -p cuda-soft-driver --test \
+    processes"]
+fn inner_fork_during_the_start() {
+    use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+    use std::time::Duration;
+    fn this_thread() -> i32 {
+        unsafe { libc::gettid() }
+    }
+    /// Whether a thread sleeps, however often it is looked at.
+    fn sleeps(thread: i32) -> bool {
+        (0..50).all(|_| {
+            std::thread::sleep(Duration::from_millis(1));
+            let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat"));
+            stat.is_ok_and(|stat| stat.rsplit_once(") ").is_some_and(|(_, is)| is.starts_with('S')))
+        })
+    }
+    let path = std::ffi::CString::new(shared_library().to_str().unwrap()).unwrap();
+    let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW) };
+    let init = unsafe { libc::dlsym(handle, c"cuInit".as_ptr()) };
+    assert!(!init.is_null());
+    let init: unsafe extern "C" fn(u32) -> u32 = unsafe { std::mem::transmute(init) };
+    let settings = std::env::var("CUDA_SOFT_DRIVER").unwrap();
+    let (_, fifo) = settings.rsplit_once(':').unwrap();
+    // The library reads it once when it is loaded, too.
+    std::fs::remove_file(fifo).unwrap();
+    let name = std::ffi::CString::new(fifo).unwrap();
+    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+    let (first, forks, forked) = (AtomicI32::new(0), this_thread(), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            first.store(this_thread(), Ordering::SeqCst);
+            // The start reads the file of suppressions, which nobody has written.
+            assert_eq!(unsafe { init(0) }, 0);
+        });
+        while first.load(Ordering::SeqCst) == 0 || !sleeps(first.load(Ordering::SeqCst)) {
+            std::hint::spin_loop();
+        }
+        scope.spawn(|| {
+            while !forked.load(Ordering::SeqCst) && !sleeps(forks) {
+                std::hint::spin_loop();
+            }
+            drop(std::fs::OpenOptions::new().write(true).open(fifo).unwrap());
+        });
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            unsafe {
+                libc::alarm(10);
+                // If the parent has been faster with its own call, the driver is the parent's.
+                libc::_exit(i32::from(![0, 3].contains(&init(0))));
+            }
+        }
+        forked.store(true, Ordering::SeqCst);
+        let mut status = 0;
+        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+        assert_eq!(status, 0, "the child has ended");
+    });
+}
