@@ -60,4 +60,11 @@ static inline void cuda_order_check_pop(void)
     CUDA_ORDER_CHECK_CALL("pop", (void), ());
 }
 
+/* The findings so far are in the files when this returns. Without it, one about a kernel may wait for the
+ * kernel's next launch, which shows where that is: so launches have stacks from the first call on. */
+static inline void cuda_order_check_flush(void)
+{
+    CUDA_ORDER_CHECK_CALL("flush", (void), ());
+}
+
 #endif

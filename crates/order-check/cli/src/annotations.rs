@@ -4,7 +4,7 @@
 
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
-use cuda_order_check_preload::{declare, name_stream, pop_region, push_region};
+use cuda_order_check_preload::{declare, flush, name_stream, pop_region, push_region};
 
 /// A text of the program.
 ///
@@ -54,6 +54,12 @@ pub unsafe extern "C" fn cuda_order_check_push(name: *const c_char) {
 #[unsafe(no_mangle)]
 pub extern "C" fn cuda_order_check_pop() {
     pop_region();
+}
+
+/// The pytest plugin calls this at the begin and after each test.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuda_order_check_flush() {
+    flush();
 }
 
 /// The first fields of NVTX's `nvtxEventAttributes_t`.

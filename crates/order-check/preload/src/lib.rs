@@ -46,7 +46,7 @@ mod watch;
 
 pub use elf::Elf;
 pub use fork::{watch_forks, whole};
-pub use hooks::declare::{declare, name_stream, take_findings};
+pub use hooks::declare::{declare, flush, name_stream, take_findings};
 pub use hooks::{exported, install, names, target};
 pub use pinned::{calls, faults};
 pub use process::{before_exec, before_exit, watch_process};

@@ -424,6 +424,7 @@ int main(void)
     cuda_order_check_pop();
     cuda_order_check_reads(two, memory, 64);
     cuda_order_check_host_reads(memory, 64);
+    cuda_order_check_flush();
     return 0;
 }
 "#;

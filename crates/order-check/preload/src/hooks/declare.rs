@@ -1,7 +1,10 @@
+use core::sync::atomic::Ordering;
+
 use cuda_order_check_engine::{Access, Finding};
 
 use crate::call::{Address, Call, Handle};
 use crate::model::launch::Node;
+use crate::report::output::LAUNCHES;
 use crate::watch::walk::{begin, enter, with};
 
 /// The findings since the last call.
@@ -9,6 +12,13 @@ pub fn take_findings() -> Vec<Finding> {
     // What was found so far is judged after this.
     with(|_| ());
     enter(|watch| watch.feed.observer_mut().take()).unwrap_or_default()
+}
+
+/// Has the findings so far written. None of them waits for the next launch, which would show where its
+/// kernel is launched, so launches have stacks from now on.
+pub fn flush() {
+    LAUNCHES.store(true, Ordering::Relaxed);
+    take_findings();
 }
 
 /// Reports an access that no driver sees: of work in a stream, or of the host.

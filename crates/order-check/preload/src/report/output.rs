@@ -1,5 +1,6 @@
 //! Where findings go, and candidates that wait until it is known what they mean.
 
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
@@ -72,6 +73,9 @@ const ALWAYS: [&str; 8] = [
     "cuExternalMemoryGet",
     "cuGraphicsResourceGet",
 ];
+
+/// Whether launches of kernels always get one, too.
+pub(crate) static LAUNCHES: AtomicBool = AtomicBool::new(false);
 
 /// Those that say which order there was.
 const EVENTS: [&str; 2] = ["cuEventRecord", "cuStreamWaitEvent"];
@@ -209,7 +213,8 @@ impl Stacks {
         // A finding that waits for a stack also says where an event was recorded.
         let is_wanted =
             || !self.wanted.is_empty() && (self.wanted.contains(call) || begins(&EVENTS));
-        if !begins(&ALWAYS) && !is_wanted() {
+        let is_launch = || LAUNCHES.load(Ordering::Relaxed) && call.starts_with("cuLaunch");
+        if !begins(&ALWAYS) && !is_wanted() && !is_launch() {
             return None;
         }
         let begin = Instant::now();
