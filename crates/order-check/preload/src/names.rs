@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 /// Parts of the names of functions that order nothing and touch no memory of the program, unless
 /// they are in [`ORDER`]. Everything else that is not hooked counts as ordering everything.
-const QUIET: [&str; 61] = [
+const QUIET: [&str; 63] = [
     // Questions.
     "Get",
     "IsCapturing",
@@ -17,12 +17,14 @@ const QUIET: [&str; 61] = [
     "ComputeCapability",
     "TotalMem",
     "FindInClone",
+    "cuLogicalEndpointQuery",
     // Settings, and what the process has for tools.
     "cuInit",
     "cuCoredump",
     "cuLogs",
     "cuProfiler",
     "SetAttribute",
+    "SetGraphMemAttribute",
     "SetCacheConfig",
     "SetSharedMemConfig",
     "SetSharedSize",
@@ -184,8 +186,25 @@ mod tests {
             "cuCtxSetCurrent",
             "cuGraphCreate",
             "cuGetErrorName",
+            "cuLibraryGetModule",
+            "cuKernelSetAttribute",
+            "cuMemPoolSetAttribute",
+            "cuDeviceSetGraphMemAttribute",
+            "cuLogicalEndpointQuery",
+            "cuMemAdvise_v2",
         ] {
             assert!(!may_order(name), "{name}");
+        }
+        // Whatever is exported and asks, or sets an attribute, of an object or of all.
+        macro_rules! all {
+            ($($name:ident)*) => { [$(stringify!($name)),*] };
+        }
+        let exported = crate::for_each_name!(all);
+        for name in exported.iter().filter(|name| !is_like_a_hooked_one(name)) {
+            let asks = name.contains("Get") || name.contains("Query");
+            if asks || name.contains("Attribute") && name.contains("Set") {
+                assert_eq!(may_order(name), ADDRESSES.contains(&base(name)), "{name}");
+            }
         }
         for (name, of) in [
             ("cuGraphAddMemcpyNode", Some(Edited::Graph(1))),

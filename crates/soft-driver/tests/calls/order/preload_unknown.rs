@@ -413,3 +413,53 @@ fn nodes_that_allocate_are_counted() {
         assert!(text.contains("3 nodes of graphs allocate memory; kernels with"), "{text}");
     });
 }
+
+/// The functions of code and green contexts, which the software driver lacks or refuses.
+fn with_objects(soft: &SoftDriver, name: &CStr) -> *mut c_void {
+    unsafe extern "C" fn given<const N: u64>(place: *mut u64) -> u32 {
+        if !place.is_null() {
+            unsafe { *place = 0x7_2000_0000 + N };
+        }
+        OK
+    }
+    unsafe extern "C" fn set() -> u32 {
+        OK
+    }
+    match name.to_bytes() {
+        b"cuLibraryGetModule" => given::<1> as *mut c_void,
+        b"cuLibraryGetGlobal" => given::<2> as *mut c_void,
+        b"cuGreenCtxCreate" => given::<3> as *mut c_void,
+        b"cuKernelSetAttribute" => set as *mut c_void,
+        _ => soft.resolve(name),
+    }
+}
+
+/// What asks for an object, makes one that has no work, or sets an attribute.
+#[test]
+fn questions_and_settings_order_nothing() {
+    const WITH_OBJECTS: Front = Front {
+        install: |soft| install(&|name| with_objects(soft, name)),
+        resolve: |soft, name| preload::target(name, &|name| with_objects(soft, name)),
+        declare: FRONT.declare,
+    };
+    aside("questions_and_settings_order_nothing", || {
+        let raw = Raw::behind(builder(0), WITH_OBJECTS);
+        let p = Desk::new(&raw, false);
+        let mut place = 0;
+        p.writes(p.a);
+        let codes = [
+            call!(raw, cuLibraryGetModule(&mut place => *mut u64, 7 => usize)),
+            call!(raw, cuLibraryGetGlobal(&mut place => *mut u64, null_mut() => *mut usize,
+                7 => usize, null_mut() => *mut c_void)),
+            call!(raw, cuGreenCtxCreate(&mut place => *mut u64, 8 => usize, 0 => i32, 1 => u32)),
+            call!(raw, cuKernelSetAttribute(1 => u32, 2 => i32, 9 => usize, 0 => i32)),
+        ];
+        assert_eq!(codes, [OK; 4]);
+        p.reads(p.b);
+        p.end();
+        let text = summary();
+        assert_eq!(found().len(), 1, "{text}");
+        assert!(!text.contains("cuLibrary") && !text.contains("cuKernel"), "{text}");
+        assert!(!text.contains("cuGreen"), "{text}");
+    });
+}
