@@ -117,7 +117,8 @@ fn start() -> Result<Offers> {
             let _ = std::thread::Builder::new().name("cuda-timelines-client".to_owned()).spawn(
                 move || {
                     let _share = share;
-                    answer(&client)
+                    let client = Client::new(client);
+                    answer(&client.socket)
                 },
             );
         }
@@ -128,15 +129,46 @@ fn start() -> Result<Offers> {
 
 /// Whether the process at the other end has the same user, or root's rights.
 fn is_of_own_user(client: &UnixStream) -> bool {
-    socket_peercred(client)
-        .is_ok_and(|peer| peer.uid == rustix::process::geteuid() || peer.uid.is_root())
+    /// Every user whom the namespace of this process does not have. `nobody` has the same number.
+    const UNMAPPED: u32 = 65534;
+    let own = rustix::process::geteuid();
+    let is_own = |peer: rustix::process::Uid| peer == own && peer.as_raw() != UNMAPPED;
+    socket_peercred(client).is_ok_and(|peer| is_own(peer.uid) || peer.uid.is_root())
 }
 
 /// The socket that this process listens on.
 static LISTENER: AtomicI32 = AtomicI32::new(-1);
+/// Those of the clients.
+static ACCEPTED: [AtomicI32; CLIENTS + STRANGERS] = [const { AtomicI32::new(-1) }; _];
 
-/// A forked child has no thread that answers, so it must not keep the socket open: who connects to
-/// it after the parent's end would wait.
+/// The socket of a client, which a forked child closes.
+struct Client {
+    socket: UnixStream,
+    place: Option<&'static AtomicI32>,
+}
+
+impl Client {
+    fn new(socket: UnixStream) -> Self {
+        let file = socket.as_raw_fd();
+        let free = |place: &&AtomicI32| {
+            place.compare_exchange(-1, file, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        };
+        let place = ACCEPTED.iter().find(free);
+        Self { socket, place }
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        // Before the socket is closed: the number may be another file's then.
+        if let Some(place) = self.place {
+            place.store(-1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// A forked child has no thread that answers, so it must not keep the sockets open: who connects or
+/// has asked would wait after the parent's end.
 fn close_in_children(listener: &UnixListener) -> Result<()> {
     type Handler = Option<extern "C" fn()>;
     unsafe extern "C" {
@@ -144,11 +176,14 @@ fn close_in_children(listener: &UnixListener) -> Result<()> {
         fn close(file: c_int) -> c_int;
     }
     extern "C" fn in_child() {
-        let listener = LISTENER.swap(-1, Ordering::Relaxed);
-        if listener >= 0 {
-            // SAFETY: the thread that owns it does not exist in the child, so nothing else there
-            // uses or closes this descriptor; the call may be made in a handler of a fork.
-            unsafe { close(listener) };
+        for place in ACCEPTED.iter().chain([&LISTENER]) {
+            let socket = place.swap(-1, Ordering::Relaxed);
+            if socket >= 0 {
+                // SAFETY: the thread that owns it does not exist in the child, so nothing else
+                // there uses or closes this descriptor; the call may be made in a handler of a
+                // fork.
+                unsafe { close(socket) };
+            }
         }
     }
     LISTENER.store(listener.as_raw_fd(), Ordering::Relaxed);

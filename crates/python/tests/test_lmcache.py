@@ -365,6 +365,39 @@ def test_a_forked_worker_does_not_keep_the_socket(backend):
         os.killpg(process.pid, signal.SIGKILL)
 
 
+def test_a_forked_worker_does_not_keep_clients():
+    fork = """
+import os, time
+sys.stdin.readline()
+if os.fork() == 0:
+    time.sleep(300)
+print("forked", flush=True)
+"""
+    program = MAKER.replace("sys.stdin.read()", fork + "sys.stdin.read()")
+    process = python(program, cwd=os.path.dirname(__file__), start_new_session=True)
+    handle = bytes.fromhex(process.stdout.readline())
+    process.stdout.readline()
+    try:
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(PATIENCE)
+            name, ask = socket_of(handle)
+            client.connect(name)
+            # The server has accepted it when another one is answered.
+            with socket.socket(socket.AF_UNIX) as second:
+                second.connect(name)
+                second.sendall(ask)
+                assert second.recv(1) == b"\1"
+            process.stdin.write("\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == "forked\n"
+            process.kill()
+            process.wait(PATIENCE)
+            client.settimeout(5)
+            assert client.recv(1) == b""
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+
+
 def test_an_exporter_that_does_not_answer(backend, device, request):
     before = signal.signal(signal.SIGUSR1, lambda *_: None)
     request.addfinalizer(lambda: signal.signal(signal.SIGUSR1, before))
