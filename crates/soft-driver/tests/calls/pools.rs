@@ -134,6 +134,30 @@ fn what_a_pool_counts() {
     assert!(alloc_from(&raw, 1, limited, stream).is_ok());
 }
 
+/// A high mark that is set back is at what there is now.
+#[test]
+fn high_marks_are_set_back() {
+    let raw = Raw::new();
+    let stream = raw.stream(NON_BLOCKING);
+    let pool = create(&raw, &props(0)).unwrap();
+    let large = alloc_from(&raw, 8 << 20, pool, stream).unwrap();
+    let small = alloc_from(&raw, 4096, pool, stream).unwrap();
+    assert_eq!(free(&raw, large, stream), OK);
+    raw.sync(stream);
+    for (now, high) in [(5, 6), (7, 8)] {
+        let before = attribute(&raw, pool, high).unwrap();
+        let used = attribute(&raw, pool, now).unwrap();
+        assert!(0 < used && used < before, "{now}");
+        let mut zero = 0_u64;
+        let place = std::ptr::from_mut(&mut zero).cast();
+        let code = call!(raw, cuMemPoolSetAttribute(pool => Pool, high => u32,
+            place => *mut c_void));
+        assert_eq!((code, attribute(&raw, pool, high)), (OK, Ok(used)), "{high}");
+    }
+    assert_eq!(free(&raw, small, stream), OK);
+    raw.sync(stream);
+}
+
 /// What a real driver leaves undefined: memory that is freed twice, and used after its free.
 #[test]
 fn memory_is_there_until_its_stream_has_freed_it() {
