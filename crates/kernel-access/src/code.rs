@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::callees;
 use crate::container::Kernel;
-use crate::decode::{DecodeError, INSTRUCTION, Instruction};
+use crate::decode::{DecodeError, INSTRUCTION, Instruction, Operation, Space};
 use crate::flow::{Graph, NoGraph};
 use crate::ptx::{self, Module, PtxError};
 
@@ -132,6 +132,23 @@ impl Code {
     /// several. `None` for machine code.
     pub fn line(&self, at: usize) -> Option<u32> {
         self.lines.get(at / INSTRUCTION).copied()
+    }
+
+    /// Whether a thread may wait for what others write: a loop has a load from global memory that is
+    /// `volatile`, `relaxed` or `acquire`, or an atomic operation. What such a kernel does after may be
+    /// in an order with other work that no call made. Loops without such a load cannot wait, as the
+    /// compiler may load once for all turns.
+    pub fn may_wait(&self) -> bool {
+        let blocks = self.graph.loops.iter().flat_map(|one| &one.blocks);
+        let blocks = blocks.filter_map(|&block| self.graph.blocks.get(block));
+        blocks.flat_map(|block| block.instructions.clone()).any(|at| {
+            self.instructions.get(at).is_some_and(|one| match one.operation {
+                Operation::Access(access) => {
+                    access.strong && matches!(access.space, Space::Global | Space::Generic)
+                }
+                _ => false,
+            })
+        })
     }
 
     /// What [`touch`](crate::touch) says of it takes at most so long, and is

@@ -22,7 +22,7 @@ use crate::decode::{
     Predicate, Register, Source, Space,
 };
 use crate::execute::{ZERO, after, always, logic};
-use crate::form::{Bounds, Form, SINGLE, Symbol, Symbols};
+use crate::form::{Bounds, Form, Gaps, SINGLE, Symbol, Symbols};
 use crate::words::{MEMORY, Words};
 
 const DOUBLE: i128 = 1 << 64;
@@ -70,6 +70,8 @@ pub(crate) struct Seen {
     pub(crate) access: Access,
     /// The address's bounds.
     pub(crate) bounds: Bounds,
+    /// What it leaves out between them, of a launch.
+    pub(crate) gaps: Vec<Gaps>,
     /// The words that are in it with all their value, once, and are nothing else there.
     pub(crate) bases: Words,
     /// The other words that may be in it.
@@ -1780,12 +1782,17 @@ impl<'a> Evaluator<'a> {
                 at,
                 access,
                 bounds: (None, None),
+                gaps: Vec::new(),
                 bases: Words::new(),
                 others: Words::new(),
             };
             match form {
                 Some(Ok(form)) => {
                     seen.bounds = self.symbols.bounds(&form, &state.facts);
+                    if let (Some(_), (Some(_), Some(_))) = (self.launch, seen.bounds) {
+                        let bytes = i128::from(access.bytes);
+                        seen.gaps = self.symbols.gaps(&form, &state.facts, bytes);
+                    }
                     let mut rest = form.clone();
                     for (&word, &symbol) in &self.parameters {
                         if form.factor(symbol) == 1 {

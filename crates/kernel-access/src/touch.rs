@@ -24,6 +24,7 @@ use crate::code::{Code, Launch};
 use crate::decode::{AccessKind, INSTRUCTION, Operation, Space};
 use crate::evaluate::{Evaluator, Found, Seen};
 use crate::execute::{Touch, execute};
+use crate::form::Gaps;
 use crate::parameters::{Unread, bytes_read_by};
 use crate::words::MEMORY;
 
@@ -165,6 +166,63 @@ pub struct Span {
     pub kind: AccessKind,
     /// All bytes that it may touch are in here. `None` if it may be anywhere.
     pub bytes: Option<Range<u64>>,
+    /// All that it may touch is in these rows, too: those of a matrix, or the planes of a cube and the
+    /// rows in them. None if it may touch all of the bytes.
+    pub rows: Vec<Rows>,
+    /// Where it is depends on what memory contains, as that of a gather does.
+    pub from_memory: bool,
+}
+
+impl Span {
+    /// Whether it may touch any of these bytes.
+    pub fn may_touch(&self, bytes: &Range<u64>) -> bool {
+        let Some(own) = &self.bytes else { return !bytes.is_empty() };
+        let common = own.start.max(bytes.start)..own.end.min(bytes.end);
+        !common.is_empty() && self.rows.iter().all(|rows| rows.touch(&common))
+    }
+
+    /// Whether both may touch the same byte.
+    pub fn may_meet(&self, other: &Self) -> bool {
+        let (Some(own), Some(others)) = (&self.bytes, &other.bytes) else { return true };
+        let are_apart = |rows: &Rows| other.rows.iter().any(|others| rows.are_apart(others));
+        self.may_touch(others) && other.may_touch(own) && !self.rows.iter().any(are_apart)
+    }
+}
+
+/// Runs of bytes, the first bytes of which are at the same distance from each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Rows {
+    /// Where one of them begins: it may be any of them.
+    pub start: u64,
+    /// How many bytes each has: less than `pitch`.
+    pub width: u64,
+    /// How far the next one's first byte is.
+    pub pitch: u64,
+}
+
+impl Rows {
+    /// Where a place is in its row, and behind it.
+    fn column(&self, at: u64) -> u64 {
+        (i128::from(at) - i128::from(self.start)).rem_euclid(self.pitch.max(1).into()) as u64
+    }
+
+    /// Whether any of these bytes is in a row.
+    pub fn touch(&self, bytes: &Range<u64>) -> bool {
+        let column = self.column(bytes.start);
+        !bytes.is_empty()
+            && (column < self.width || self.pitch.saturating_sub(column) < bytes.end - bytes.start)
+    }
+
+    /// Whether the columns of both are apart, in all rows that there could be.
+    fn are_apart(&self, other: &Self) -> bool {
+        let (mut pitch, mut rest) = (self.pitch, other.pitch);
+        while rest > 0 {
+            (pitch, rest) = (rest, pitch % rest);
+        }
+        let column = Rows { pitch, ..*self }.column(other.start);
+        self.width <= column && column.checked_add(other.width).is_some_and(|end| end <= pitch)
+    }
 }
 
 /// Where each access to global memory may be, of all threads of a launch. One that is not here does
@@ -178,20 +236,28 @@ pub fn may_touch(code: &Code, launch: &Launch) -> Result<Vec<Span>, Unknown> {
         .map_err(Unknown::Parameters)?;
     let found = evaluate(code, Some(launch))?;
     let mut spans: Vec<Span> = Vec::new();
-    for Seen { at, access, bounds, .. } in found.accesses {
+    for Seen { at, access, bounds, gaps, others, .. } in found.accesses {
+        let count = i128::from(access.bytes);
         let bytes = match bounds {
-            (Some(low), Some(high)) => range(low, high.saturating_add(access.bytes.into())),
+            (Some(low), Some(high)) => range(low, high.saturating_add(count)),
             _ => None,
         };
+        let rows: Vec<Rows> = match (&bytes, bounds.0) {
+            (Some(_), Some(low)) => gaps.iter().filter_map(|gaps| rows(gaps, count, low)).collect(),
+            _ => Vec::new(),
+        };
+        let from_memory = others.iter().any(|word| word == MEMORY);
         // A function that is called from several places has several.
         match spans.iter_mut().find(|span| span.at == at) {
-            None => spans.push(Span { at, kind: access.kind, bytes }),
+            None => spans.push(Span { at, kind: access.kind, bytes, rows, from_memory }),
             Some(span) => {
                 span.bytes = span
                     .bytes
                     .take()
                     .zip(bytes)
                     .map(|(one, two)| one.start.min(two.start)..one.end.max(two.end));
+                span.rows.retain(|of| rows.contains(of));
+                span.from_memory |= from_memory;
             }
         }
     }
@@ -199,11 +265,25 @@ pub fn may_touch(code: &Code, launch: &Launch) -> Result<Vec<Span>, Unknown> {
 }
 
 /// Addresses are numbers of 64 bits.
+const ALL: i128 = 1 << 64;
+
+/// What is taken from a number with this least value to make it an address.
+fn shift(low: i128) -> i128 {
+    low.div_euclid(ALL) * ALL
+}
+
 fn range(low: i128, end: i128) -> Option<Range<u64>> {
-    const ALL: i128 = 1 << 64;
-    let shift = low.div_euclid(ALL) * ALL;
+    let shift = shift(low);
     let (start, end) = (u64::try_from(low - shift), u64::try_from(end - shift));
     start.ok().zip(end.ok()).filter(|(start, end)| start < end).map(|(start, end)| start..end)
+}
+
+/// Rows in which accesses are of so many bytes.
+fn rows(gaps: &Gaps, bytes: i128, low: i128) -> Option<Rows> {
+    let start = u64::try_from((gaps.first - shift(low)).rem_euclid(gaps.pitch)).ok()?;
+    let width = u64::try_from(gaps.width.checked_add(bytes)?).ok()?;
+    let pitch = u64::try_from(gaps.pitch).ok()?;
+    Some(Rows { start, width, pitch })
 }
 
 /// Accesses that threads at the corners of the launch make for certain: of reads and writes all their

@@ -101,6 +101,13 @@ fn the_command_prints_what_a_launch_touches() {
     for wide in [&["3", "64", "0", "0", "0", "0x100000000"][..], &["3", "64", "bytes:00"]] {
         assert!(launched(wide).1.contains("the arguments do not fit"), "{wide:?}");
     }
+    // Two rows of three columns in each plane of a cube.
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/order.ptx");
+    let cube = ["3,2,3", "5,4", "0x7f1200000000", "0", "3", "0", "2", "12", "7"];
+    let output = run(&[&[file, "part_of_cube", "--launch"], &cube[..]].concat());
+    let text = String::from_utf8(output.stdout).expect("text");
+    let rows = "Write 0x7f1200000000..0x7f12000002dc, 732 bytes, 60 of each 336, 12 of each 48\n";
+    assert!(text.contains(rows), "{text}");
     for wrong in
         [&[][..], &["3"], &["3", "1,2,3,4"], &["x", "1"], &["1", "1", "y"], &["1", "1", "bytes:0"]]
     {

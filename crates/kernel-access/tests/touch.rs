@@ -25,7 +25,10 @@ fn contains(spans: &[Span], touched: &[Touch]) -> Result<usize, String> {
         let end = touch.address.checked_add(touch.bytes.into());
         let inside = span.kind == touch.kind
             && span.bytes.as_ref().is_none_or(|bytes| {
-                bytes.start <= touch.address && end.is_some_and(|end| end <= bytes.end)
+                let all = || touch.address..touch.address + u64::from(touch.bytes);
+                bytes.start <= touch.address
+                    && end.is_some_and(|end| end <= bytes.end)
+                    && all().all(|at| span.may_touch(&(at..at + 1)))
             });
         if !inside {
             return Err(format!("{touch:x?} is not in {span:x?}"));
@@ -130,7 +133,7 @@ fn threads_of_any_program_stay_in_what_may_be_touched() {
         .into_iter()
         .step_by(16)
         .filter_map(|(name, code)| case(&name, 0).map(|(launch, ..)| (name, code, launch)));
-    let (mut touches, mut bounded, mut unbounded, mut failed) = (0, 0, 0, 0);
+    let (mut touches, mut bounded, mut unbounded, mut rows, mut failed) = (0, 0, 0, 0, 0);
     for (name, code, launch) in random.chain(changed) {
         let Ok(spans) = may_touch(&code, &launch) else {
             failed += 1;
@@ -140,6 +143,12 @@ fn threads_of_any_program_stay_in_what_may_be_touched() {
         unbounded += spans.iter().filter(|span| span.bytes.is_none()).count();
         for (block, thread) in [([0; 3], [0; 3]), ([1, 0, 0], [33, 0, 0]), ([2, 0, 0], [63, 0, 0])]
         {
+            let is_there =
+                |axis: usize| block[axis] < launch.grid[axis] && thread[axis] < launch.block[axis];
+            if !(0..3).all(is_there) {
+                continue;
+            }
+            rows += spans.iter().filter(|span| !span.rows.is_empty()).count();
             for seed in 0..4 {
                 let memory = &mut any_memory(seed);
                 let run = execute(&code, &launch, block, thread, memory, 2000);
@@ -150,6 +159,7 @@ fn threads_of_any_program_stay_in_what_may_be_touched() {
         }
     }
     assert!(touches > 3000 && bounded > 500, "{touches} {bounded} {unbounded} {failed}");
+    assert!(rows > 500, "{rows}");
 }
 
 /// What the source says of its parameters: 'r', 'w' and 'a' of each that is an address, and of memory.
@@ -382,4 +392,30 @@ fn an_answer_may_be_given_up_after_a_time() {
     assert_eq!(may_touch(&late, &launch), Err(Unknown::TooLong));
     let in_time = shape.code.clone().within(Duration::from_secs(3600));
     assert_eq!(may_touch(&in_time, &launch), may_touch(&shape.code, &launch));
+}
+
+/// A tile of a matrix leaves out what is beside it, and a column of pairs the other half of each.
+#[test]
+fn a_tile_leaves_out_what_is_beside_it() {
+    let mut found = 0;
+    for shape in shapes::shapes() {
+        let Some((launch, ..)) = case(&shape.name, 0).filter(|_| shape.name == "multiply") else {
+            continue;
+        };
+        let spans = may_touch(&shape.code, &launch).expect("known");
+        for span in spans.iter().filter(|span| !span.rows.is_empty()) {
+            let (bytes, rows) =
+                (span.bytes.clone().expect("bounds"), span.rows[span.rows.len() - 1]);
+            assert!(rows.width < rows.pitch, "{rows:?}");
+            // From its first byte to its last it covers rows, and there is something between two.
+            assert!(span.may_touch(&(bytes.start..bytes.start + 1)), "{span:x?}");
+            assert!(span.may_touch(&(bytes.end - 1..bytes.end)), "{span:x?}");
+            let gap = bytes.start + rows.width..bytes.start + rows.pitch;
+            assert!(!span.may_touch(&gap), "{span:x?} {gap:x?}");
+            assert!(span.may_touch(&(gap.start - 1..gap.end)), "{span:x?} {gap:x?}");
+            assert!(span.may_touch(&(gap.start..gap.end + 1)), "{span:x?} {gap:x?}");
+            found += 1;
+        }
+    }
+    assert!(found > 0, "{found}");
 }

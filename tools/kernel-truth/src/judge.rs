@@ -77,6 +77,26 @@ impl Verdict {
         Ok(Self { may_write, may_read, spans, sure, may_took, sure_took })
     }
 
+    /// How many of these bytes no write may touch, as rows leave them out.
+    pub fn between_rows(&self, ranges: &[std::ops::Range<u64>]) -> u64 {
+        let spans: Vec<_> = self.spans.iter().filter(|span| writes(span.kind)).collect();
+        let mut outside = 0;
+        for range in ranges {
+            let mut at = range.start;
+            while at < range.end {
+                let ends = spans.iter().filter(|span| span.may_touch(&(at..at + 1)));
+                let ends = ends.map(|span| match span.rows.is_empty() {
+                    false => at + 1,
+                    true => span.bytes.as_ref().map_or(range.end, |bytes| bytes.end),
+                });
+                let end = ends.max();
+                outside += u64::from(end.is_none());
+                at = end.unwrap_or(at + 1);
+            }
+        }
+        outside
+    }
+
     /// Bytes that are surely touched in a way.
     pub fn surely(&self, kind: AccessKind) -> Set {
         let touched = self.sure.iter().filter(|touch| touch.kind == kind);

@@ -331,14 +331,20 @@ fn print_touched(
             for span in spans {
                 let kind = format!("{:?}", span.kind);
                 match span.bytes {
-                    Some(bytes) => writeln!(
-                        out,
-                        "  may be: {:04x} {kind} {:#x}..{:#x}, {} bytes",
-                        span.at,
-                        bytes.start,
-                        bytes.end,
-                        bytes.end - bytes.start
-                    )?,
+                    Some(bytes) => {
+                        write!(
+                            out,
+                            "  may be: {:04x} {kind} {:#x}..{:#x}, {} bytes",
+                            span.at,
+                            bytes.start,
+                            bytes.end,
+                            bytes.end - bytes.start
+                        )?;
+                        for rows in span.rows {
+                            write!(out, ", {} of each {}", rows.width, rows.pitch)?;
+                        }
+                        writeln!(out)?;
+                    }
                     None => writeln!(out, "  may be: {:04x} {kind} anywhere", span.at)?,
                 }
             }

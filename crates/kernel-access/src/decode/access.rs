@@ -64,6 +64,9 @@ pub struct Access {
     pub bytes: u8,
     /// Where, if it is known how it is computed.
     pub address: Option<Address>,
+    /// It reads what other threads have written by now, as the loop of one that waits for them does:
+    /// a load that is `volatile`, `relaxed` or `acquire`, and each atomic operation.
+    pub strong: bool,
 }
 
 /// Fills in an instruction if it is one of these.
@@ -115,7 +118,12 @@ fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
         (Unknown, _) | (_, Shared | Local) => None,
         _ => Some(global(bits)?),
     };
-    to.operation = Operation::Access(Access { kind, space, bytes, address });
+    let strong = match kind {
+        // Weak, and of memory that nobody writes. The others have a scope.
+        Read => matches!(space, Global | Generic) && !matches!(bits.field(77, 81), 0 | 4),
+        _ => kind == Atomic,
+    };
+    to.operation = Operation::Access(Access { kind, space, bytes, address, strong });
     match kind {
         Read => {
             to.destination = Some((bits.general(16), bytes.div_ceil(4)));

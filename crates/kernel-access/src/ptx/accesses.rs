@@ -111,7 +111,8 @@ impl<'a> Translator<'_, 'a> {
             Space::Shared | Space::Local => None,
             _ => Some(self.address(base, offset)?),
         };
-        Ok(Operation::Access(Access { kind, space, bytes: bytes as u8, address }))
+        let strong = kind == AccessKind::Atomic;
+        Ok(Operation::Access(Access { kind, space, bytes: bytes as u8, address, strong }))
     }
 
     pub(super) fn load(
@@ -138,7 +139,11 @@ impl<'a> Translator<'_, 'a> {
         for (part, after) in parts.iter().zip((0..).step_by(bytes as usize)) {
             let (operation, from) = match place(name) {
                 Place::Memory(space) => {
-                    (self.access(AccessKind::Read, space, bytes, address, after)?, Vec::new())
+                    let mut read = self.access(AccessKind::Read, space, bytes, address, after)?;
+                    if let Operation::Access(access) = &mut read {
+                        access.strong = is_kept && access.address.is_some();
+                    }
+                    (read, Vec::new())
                 }
                 Place::Constant => {
                     let from =
@@ -367,8 +372,13 @@ impl<'a> Translator<'_, 'a> {
         let (mut registers, mut predicates) = (Vec::new(), Vec::new());
         self.named_in(from, &mut registers, &mut predicates)?;
         for register in registers {
-            let access =
-                Access { kind: AccessKind::Write, space: Space::Shared, bytes: 4, address: None };
+            let access = Access {
+                kind: AccessKind::Write,
+                space: Space::Shared,
+                bytes: 4,
+                address: None,
+                strong: false,
+            };
             self.emit(Operation::Access(access), None, vec![register]);
         }
         Ok(())

@@ -41,6 +41,7 @@ struct Counts {
     open: u64,
     spans_outside: u64,
     spans_wide: u64,
+    rows: u64,
     wrong_class: u64,
     failed: u64,
 }
@@ -54,7 +55,7 @@ impl Counts {
         }
     }
 
-    fn numbers(&mut self) -> [&mut u64; 20] {
+    fn numbers(&mut self) -> [&mut u64; 21] {
         [
             &mut self.launches,
             &mut self.judged,
@@ -74,6 +75,7 @@ impl Counts {
             &mut self.open,
             &mut self.spans_outside,
             &mut self.spans_wide,
+            &mut self.rows,
             &mut self.wrong_class,
             &mut self.failed,
         ]
@@ -110,7 +112,7 @@ fn main() -> ExitCode {
     let mut report = Report::default();
     let mut sum = Counts::default();
     println!(
-        "{:18} {:>7} {:>7} {:>8} {:>6} {:>6} {:>6} {:>11} {:>7} | {:>6} {:>6} {:>6} {:>6} {:>5} | {:>6} {:>5} {:>4} | {:>5} {:>5} {:>6} {:>5} | {:>5} {:>6}",
+        "{:18} {:>7} {:>7} {:>8} {:>6} {:>6} {:>6} {:>11} {:>7} | {:>6} {:>6} {:>6} {:>6} {:>5} | {:>6} {:>5} {:>4} | {:>5} {:>5} {:>6} {:>6} {:>5} | {:>5} {:>6}",
         "program",
         "kernels",
         "unknown",
@@ -131,6 +133,7 @@ fn main() -> ExitCode {
         "spans",
         "open",
         "wide",
+        "rows",
         "s.out",
         "class",
         "failed"
@@ -176,7 +179,7 @@ fn main() -> ExitCode {
 
 fn row(name: &str, counts: &Counts) {
     println!(
-        "{name:18} {:7} {:7} {:8} {:6} {:6} {:6} {:11} {:7} | {:6} {:6} {:6} {:6} {:5} | {:6} {:5} {:4} | {:5} {:5} {:6} {:5} | {:5} {:6}",
+        "{name:18} {:7} {:7} {:8} {:6} {:6} {:6} {:11} {:7} | {:6} {:6} {:6} {:6} {:5} | {:6} {:5} {:4} | {:5} {:5} {:6} {:6} {:5} | {:5} {:6}",
         counts.kernels.len(),
         counts.unknown.len(),
         counts.launches,
@@ -196,6 +199,7 @@ fn row(name: &str, counts: &Counts) {
         counts.spans,
         counts.open,
         counts.spans_wide,
+        counts.rows,
         counts.spans_outside,
         counts.wrong_class,
         counts.failed
@@ -312,7 +316,13 @@ fn judge_launch(
             let first = outside.ranges().first();
             find(format!("{bytes} bytes changed outside, from {first:x?}"));
         }
+        let between = verdict.between_rows(wrote.ranges());
+        counts.outside += between;
+        if between > 0 {
+            find(format!("{between} bytes changed between rows"));
+        }
     }
+    counts.rows += verdict.spans.iter().filter(|span| !span.rows.is_empty()).count() as u64;
     for touch in &verdict.sure {
         counts.sure += 1;
         let own = range(touch);

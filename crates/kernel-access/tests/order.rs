@@ -1,0 +1,113 @@
+//! Which launches may meet, and which kernels may wait for others.
+
+use std::collections::BTreeSet;
+
+use cuda_kernel_access::code::{Code, Launch};
+use cuda_kernel_access::decode::{Operation, decode};
+use cuda_kernel_access::ptx::Module;
+use cuda_kernel_access::touch::{Span, may_touch};
+
+const TEXT: &str = include_str!("order.ptx");
+const WIDTH: u32 = 12;
+const HEIGHT: u32 = 7;
+const DEPTH: u32 = 3;
+const TO: u64 = 0x7f12_0000_0004;
+
+fn code(text: &str, name: &str) -> Code {
+    let module = Module::parse(text).expect("PTX");
+    Code::from_ptx(&module, name).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Of one plane: from column and row, and how many.
+type Part = [u32; 4];
+
+fn span(code: &Code, [x, wide, y, high]: Part) -> Span {
+    let mut parameters = TO.to_le_bytes().to_vec();
+    parameters.extend([x, wide, y, high, WIDTH, HEIGHT].iter().flat_map(|of| of.to_le_bytes()));
+    // More threads than there are columns and rows.
+    let launch = Launch::new([3, 2, DEPTH], [5, 4, 1], parameters);
+    let mut spans = may_touch(code, &launch).expect("known");
+    assert_eq!(spans.len(), 1);
+    spans.remove(0)
+}
+
+fn bytes([x, wide, y, high]: Part) -> BTreeSet<u64> {
+    let rows = (0..DEPTH).flat_map(|z| (y..y + high).map(move |y| z * HEIGHT + y));
+    let elements = rows.flat_map(|row| (x..x + wide).map(move |x| row * WIDTH + x));
+    elements.flat_map(|at| (0..4).map(move |byte| TO + u64::from(at) * 4 + byte)).collect()
+}
+
+#[test]
+fn parts_of_a_cube_meet_if_they_share_a_byte() {
+    let code = code(TEXT, "part_of_cube");
+    let columns = [(0, 12), (0, 1), (11, 1), (1, 10), (0, 6), (6, 6), (3, 5)];
+    let rows = [(0, 7), (0, 1), (6, 1), (1, 5), (0, 3), (3, 4)];
+    let all = columns.iter().flat_map(|x| rows.iter().map(|y| [x.0, x.1, y.0, y.1]));
+    let all: Vec<(Part, Span)> = all.map(|part| (part, span(&code, part))).collect();
+    let (mut apart, mut meet) = (0, 0);
+    for (one, own) in &all {
+        let touched = bytes(*one);
+        for (two, other) in &all {
+            let share = !touched.is_disjoint(&bytes(*two));
+            assert_eq!(own.may_meet(other), share, "{one:?} {two:?} {own:x?} {other:x?}");
+            *(if share { &mut meet } else { &mut apart }) += 1;
+        }
+        // Ranges of bytes before, at, and behind each byte of the cube.
+        let end = u64::from(WIDTH * HEIGHT * DEPTH) * 4;
+        for start in TO - 4..TO + end + 4 {
+            for length in [1, 3, 4, 5, 4 * u64::from(WIDTH)] {
+                let range = start..start + length;
+                let expected = touched.range(range.clone()).next().is_some();
+                assert_eq!(own.may_touch(&range), expected, "{one:?} {range:x?} {own:x?}");
+            }
+        }
+    }
+    assert!(apart > 300 && meet > 300, "{apart} {meet}");
+}
+
+#[test]
+fn a_kernel_that_polls_may_wait() {
+    assert!(code(TEXT, "waits").may_wait());
+    assert!(!code(TEXT, "part_of_cube").may_wait());
+    let load = "ld.volatile.global.u32 %seen, [%flag];";
+    assert!(TEXT.contains(load));
+    for (other, waits) in [
+        ("ld.relaxed.sys.global.u32 %seen, [%flag];", true),
+        ("ld.acquire.gpu.global.u32 %seen, [%flag];", true),
+        ("atom.global.add.u32 %seen, [%flag], 0;", true),
+        ("atom.global.cas.b32 %seen, [%flag], 0, 1;", true),
+        ("ld.global.u32 %seen, [%flag];", false),
+        ("ld.global.nc.u32 %seen, [%flag];", false),
+        ("ld.volatile.shared.u32 %seen, [%flag];", false),
+    ] {
+        assert_eq!(code(&TEXT.replace(load, other), "waits").may_wait(), waits, "{other}");
+    }
+    // Not in the loop.
+    let before = TEXT.replace(&format!("LOOP:\n    {load}"), &format!("{load}\nLOOP:"));
+    assert_ne!(before, TEXT);
+    assert!(!code(&before, "waits").may_wait());
+}
+
+/// Loads by nvcc 13.5, and what they are.
+#[test]
+fn strong_loads_are_told_from_weak_ones() {
+    let weak = [
+        (80, 0x000e_a200_0c1e_1900_0000_0404_0402_7981_u128, "LDG.E"),
+        (80, 0x000e_a800_0c0e_1900_0000_0c04_0209_7981, "LDG.E.EF"),
+        (90, 0x000e_a200_0c1e_9900_0000_0004_0203_7981, "LDG.E.CONSTANT"),
+        (100, 0x000e_ee00_0c1e_9900_0000_0004_0203_7981, "LDG.E.CONSTANT"),
+    ];
+    let strong = [
+        (80, 0x000e_a400_0c1f_5900_0000_0004_0200_7981, "LDG.E.STRONG.SYS"),
+        (80, 0x000e_a200_0c1e_f900_0000_0004_0207_7981, "LDG.E.STRONG.GPU"),
+        (90, 0x000e_a400_0c10_f900_0000_0004_0205_7980, "LD.E.STRONG.GPU"),
+        (100, 0x000e_a400_0c11_5900_0000_0004_0205_7980, "LD.E.STRONG.SYS"),
+        (90, 0x000e_a800_081e_e1c4_0000_00ff_0207_09a8, "ATOMG.E.ADD.STRONG.GPU"),
+    ];
+    let all = weak.map(|of| (of, false)).into_iter().chain(strong.map(|of| (of, true)));
+    for ((architecture, bits, name), is_strong) in all {
+        let one = decode(architecture, &bits.to_le_bytes()).expect("known").remove(0);
+        let Operation::Access(access) = one.operation else { panic!("{name}: {one:?}") };
+        assert_eq!(access.strong, is_strong, "{name}");
+    }
+}
