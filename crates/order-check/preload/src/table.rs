@@ -13,7 +13,7 @@ use crate::hooks::run::{Argument, run};
 use crate::hooks::{
     code, copies, events, graphs, host_functions as hosts, kernels, memory, streams, values,
 };
-use crate::model::copies::{BatchCopy, Block, Copy2D, Copy3D};
+use crate::model::copies::{Attributes, BatchCopy, Block, Copy2D, Copy3D, OfBatch};
 use crate::model::host_functions::{HostParams, NodeParams};
 use crate::model::kernels::LaunchConfig;
 use crate::model::nodes::{KernelParams, OldKernelParams, SetParams};
@@ -236,17 +236,21 @@ hooks! {
         => copies::copy [[Block::array(), Block::array()], [bytes, 1, 1], None];
 
     cuMemcpyWithAttributesAsync, cuMemcpyWithAttributesAsync_ptsz:
-        (to: Address, from: Address, bytes: usize, settings: *const c_void, stream: Handle)
-        => copies::copy [[Block::any(to), Block::any(from)], [bytes, 1, 1], Some(stream)];
+        (to: Address, from: Address, bytes: usize, attributes: *const Attributes, stream: Handle)
+        => copies::with_attributes
+            [[Block::any(to), Block::any(from)], bytes, attributes, stream];
     cuMemcpyBatchAsync, cuMemcpyBatchAsync_ptsz:
         (to: *const Address, from: *const Address, bytes: *const usize, count: usize,
-            settings: *const c_void, indices: *const usize, kinds: usize, failed: *mut usize,
-            stream: Handle)
-        => copies::batch [[to, from], bytes, count, stream];
+            attributes: *const Attributes, first: *const usize, attributes_count: usize,
+            failed: *mut usize, stream: Handle)
+        => copies::batch [[to, from], bytes, count,
+            OfBatch { all: attributes, first, count: attributes_count }, stream];
     cuMemcpyBatchAsync_v2, cuMemcpyBatchAsync_v2_ptsz:
         (to: *const Address, from: *const Address, bytes: *const usize, count: usize,
-            settings: *const c_void, indices: *const usize, kinds: usize, stream: Handle)
-        => copies::batch [[to, from], bytes, count, stream];
+            attributes: *const Attributes, first: *const usize, attributes_count: usize,
+            stream: Handle)
+        => copies::batch [[to, from], bytes, count,
+            OfBatch { all: attributes, first, count: attributes_count }, stream];
     cuMemcpy3DBatchAsync, cuMemcpy3DBatchAsync_ptsz: (count: usize, copies: *const BatchCopy,
         failed: *mut usize, flags: u64, stream: Handle)
         => copies::batch_rows [copies, count, stream];

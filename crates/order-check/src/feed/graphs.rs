@@ -105,13 +105,15 @@ impl<O: Observer> Feed<O> {
         self.apply(Op::GraphDefine { graph, nodes: &nodes });
     }
 
-    /// The accesses of the copies, memsets and kernels of a graph for which `wanted` returns
-    /// `true`.
+    /// The accesses of the copies and memsets of a graph for which `wanted` returns `true`. Of a
+    /// kernel it is not known what it accesses.
     #[must_use]
     pub fn graph_accesses(&self, graph: GraphId, wanted: impl Fn(&Access) -> bool) -> Vec<Access> {
         let nodes = self.checker.nodes(graph).unwrap_or_default();
         let accesses = nodes.iter().flat_map(|node| match &node.work {
-            NodeWork::Work(accesses) => &accesses[..],
+            NodeWork::Work(accesses) if !accesses.iter().any(|of| of.launch().is_some()) => {
+                &accesses[..]
+            }
             _ => &[],
         });
         accesses.filter(|access| wanted(access)).cloned().collect()

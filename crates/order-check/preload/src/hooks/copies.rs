@@ -7,7 +7,8 @@ use cuda_order_check_engine::{Access, AccessKind, Cell, ContextId, StreamId};
 
 use crate::call::{Address, Call, Code, Handle, OK, read};
 use crate::model::copies::{
-    Array, BatchCopy, Block, Copy3D, Extent, Place, accesses, both, set_rows,
+    Array, Attributes, BatchCopy, Block, Copy3D, Extent, OfBatch, Place, Reads, accesses, both,
+    set_rows,
 };
 use crate::model::under_way::Visible;
 use crate::model::values::load;
@@ -80,11 +81,17 @@ pub(crate) fn copied(
     before: &Before,
     [to, from]: [Block; 2],
     extent: Extent,
-    rows: bool,
+    (rows, reads): (bool, Reads),
 ) {
     let Before { stream, places, place, content, .. } = before;
     let mut all = both([to, from], extent, rows);
     if watch.feed.capture_of(*stream).is_none() {
+        if reads != Reads::InStream && places[1] != Place::Pageable {
+            watch.feed.host(&accesses(from, extent, Access::read));
+        }
+        if reads == Reads::DuringCall {
+            all.retain(|access| access.kind == AccessKind::Write);
+        }
         if places[1] == Place::Pageable {
             watch.feed.pageable(&accesses(from, extent, Access::read));
             all.retain(|access| access.kind == AccessKind::Write);
@@ -106,7 +113,7 @@ pub(crate) fn reached_stream(watch: &mut Watch, stream: StreamId) {
 }
 
 /// A copy of a batch in bytes, if it is known how many an element has.
-pub(crate) fn in_bytes(watch: &Watch, of: &BatchCopy) -> Option<([Block; 2], Extent)> {
+pub(crate) fn in_bytes(watch: &Watch, of: &BatchCopy) -> Option<([Block; 2], Extent, Reads)> {
     let element = match of.to.array().or(of.from.array()) {
         None => 1,
         Some(array) => {
@@ -118,7 +125,8 @@ pub(crate) fn in_bytes(watch: &Watch, of: &BatchCopy) -> Option<([Block; 2], Ext
     };
     let [width, height, depth] = of.extent;
     let blocks = [of.to, of.from].map(|side| side.block(element, of.extent));
-    Some((blocks, [width.saturating_mul(element), height, depth]))
+    let [order, _] = of.settings;
+    Some((blocks, [width.saturating_mul(element), height, depth], Reads::new(order)))
 }
 
 /// A copy or a memset that is about to be made.
@@ -149,6 +157,23 @@ pub(crate) fn copy(
     stream: Option<Handle>,
 ) -> Code {
     submit(call, real, blocks, (extent, false), stream)
+}
+
+/// A copy with attributes.
+pub(crate) fn with_attributes(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    blocks: [Block; 2],
+    bytes: usize,
+    attributes: *const Attributes,
+    stream: Handle,
+) -> Code {
+    // SAFETY: NULL or the program's description.
+    let reads = Reads::new(unsafe { read(attributes) }.order);
+    if reads == Reads::InStream {
+        return copy(call, real, blocks, [bytes, 1, 1], Some(stream));
+    }
+    submit_all(call, real, vec![(blocks, [bytes, 1, 1], reads)], false, stream)
 }
 
 /// Whether the host has no part in it.
@@ -200,7 +225,7 @@ pub(crate) fn submit(
         for legacy in &others {
             watch.feed.stream_waits_for_stream(before.stream, *legacy);
         }
-        copied(watch, &before, blocks, extent, rows);
+        copied(watch, &before, blocks, extent, (rows, Reads::InStream));
         for legacy in &others {
             watch.feed.stream_waits_for_stream(*legacy, before.stream);
         }
@@ -231,7 +256,7 @@ pub(crate) fn rows<T: Copy + Default + Into<Copy3D>>(
 }
 
 /// Copies of a batch.
-pub(crate) type Copies = Vec<([Block; 2], Extent)>;
+pub(crate) type Copies = Vec<([Block; 2], Extent, Reads)>;
 
 pub(crate) fn batch(
     call: &Call,
@@ -239,6 +264,7 @@ pub(crate) fn batch(
     [to, from]: [*const Address; 2],
     bytes: *const usize,
     count: usize,
+    attributes: OfBatch,
     stream: Handle,
 ) -> Code {
     let count = if to.is_null() || from.is_null() || bytes.is_null() { 0 } else { count };
@@ -246,7 +272,9 @@ pub(crate) fn batch(
         // SAFETY: the program's lists, of so many.
         let [to, from, bytes] =
             unsafe { [to.add(at).read(), from.add(at).read(), bytes.add(at).read() as u64] };
-        ([Block::any(to), Block::any(from)], [bytes as usize, 1, 1])
+        // SAFETY: as above.
+        let reads = unsafe { attributes.reads(at) };
+        ([Block::any(to), Block::any(from)], [bytes as usize, 1, 1], reads)
     };
     submit_all(call, real, (0..count).map(copy).collect(), false, stream)
 }
@@ -260,10 +288,10 @@ pub(crate) fn submit_all(
     rows: bool,
     stream: Handle,
 ) -> Code {
-    all.retain(|(_, extent)| !extent.contains(&0));
-    let before = |watch: &mut Watch| -> Vec<(Before, [Block; 2], Extent)> {
-        let before = |(blocks, extent): &([Block; 2], Extent)| {
-            (before_copy(watch, call, *blocks, *extent, stream), *blocks, *extent)
+    all.retain(|(_, extent, _)| !extent.contains(&0));
+    let before = |watch: &mut Watch| -> Vec<(Before, [Block; 2], Extent, Reads)> {
+        let before = |(blocks, extent, reads): &([Block; 2], Extent, Reads)| {
+            (before_copy(watch, call, *blocks, *extent, stream), *blocks, *extent, *reads)
         };
         let mut all: Vec<_> = all.iter().map(before).collect();
         for (before, ..) in &mut all {
@@ -273,7 +301,7 @@ pub(crate) fn submit_all(
         }
         all
     };
-    let seen = |all: &Vec<(Before, [Block; 2], Extent)>| Visible {
+    let seen = |all: &Vec<(Before, [Block; 2], Extent, Reads)>| Visible {
         stream: all.first().map_or(StreamId(0), |(before, ..)| before.stream),
         places: all.iter().filter_map(|(before, ..)| before.place).collect(),
         at_once: all.iter().any(|(before, ..)| before.is_seen),
@@ -282,8 +310,8 @@ pub(crate) fn submit_all(
         if all.len() > 1 {
             watch.feed.assume("the copies of a batch come one after the other");
         }
-        for (before, blocks, extent) in &all {
-            copied(watch, before, *blocks, *extent, rows);
+        for (before, blocks, extent, reads) in &all {
+            copied(watch, before, *blocks, *extent, (rows, *reads));
         }
         let waits = all.iter().find(|(of, ..)| of.places[0] == Place::Pageable);
         if let Some((Before { stream, .. }, ..)) = waits
@@ -337,7 +365,7 @@ pub(crate) fn peer(
         contexts.dedup();
         let contexts: Vec<_> = contexts.iter().map(|of| ContextId(*of as u64)).collect();
         watch.feed.stream_waits_for_contexts(before.stream, &contexts);
-        copied(watch, &before, blocks, extent, true);
+        copied(watch, &before, blocks, extent, (true, Reads::InStream));
         watch.feed.contexts_wait_for_stream(&contexts, before.stream);
         if before.places.into_iter().any(Place::is_on_host) {
             reached_stream(watch, before.stream);

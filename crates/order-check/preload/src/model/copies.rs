@@ -211,7 +211,62 @@ pub(crate) struct BatchCopy {
     pub(crate) to: Operand,
     /// In elements.
     pub(crate) extent: Extent,
+    /// When the source is read, and flags.
     pub(crate) settings: [c_uint; 2],
+}
+
+/// When a copy reads its source.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Reads {
+    #[default]
+    InStream,
+    /// It has read it when the call returns, and does not wait for the stream.
+    DuringCall,
+    /// Until the copy is over, also before the stream comes to it.
+    AnyTime,
+}
+
+impl Reads {
+    /// As `CUmemcpySrcAccessOrder` has them. The driver refuses others.
+    pub(crate) fn new(order: c_uint) -> Self {
+        match order {
+            2 => Self::DuringCall,
+            3 => Self::AnyTime,
+            _ => Self::InStream,
+        }
+    }
+}
+
+/// `CUmemcpyAttributes`: the order, and hints.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub(crate) struct Attributes {
+    pub(crate) order: c_uint,
+    hints: [c_uint; 5],
+}
+
+/// The attributes of a batch: each counts from the copy with its index on.
+#[derive(Clone, Copy)]
+pub(crate) struct OfBatch {
+    pub(crate) all: *const Attributes,
+    pub(crate) first: *const usize,
+    pub(crate) count: usize,
+}
+
+impl OfBatch {
+    /// When the copy at this place reads.
+    ///
+    /// # Safety
+    ///
+    /// NULL, or lists of so many.
+    pub(crate) unsafe fn reads(&self, at: usize) -> Reads {
+        let count = if self.all.is_null() || self.first.is_null() { 0 } else { self.count };
+        // SAFETY: the caller's lists.
+        let begins = |of: &usize| unsafe { self.first.add(*of).read() } <= at;
+        let last = (0..count).take_while(begins).last();
+        // SAFETY: as above.
+        last.map(|of| Reads::new(unsafe { self.all.add(of).read() }.order)).unwrap_or_default()
+    }
 }
 
 /// `CUDA_ARRAY3D_DESCRIPTOR`.
@@ -263,4 +318,5 @@ pub(crate) fn repeated(value: u32, width: usize) -> u64 {
 
 const _: () = assert!(size_of::<Copy2D>() == 128 && size_of::<Copy3D>() == 200);
 
+const _: () = assert!(size_of::<Attributes>() == 24);
 const _: () = assert!(size_of::<Operand>() == 40 && size_of::<BatchCopy>() == 112);

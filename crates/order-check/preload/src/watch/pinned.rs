@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use cuda_order_check_engine::trace::{Trace, file_of};
-use cuda_order_check_engine::{Access, AccessKind, Call as Made, GraphId, StreamId};
+use cuda_order_check_engine::{Access, Call as Made, GraphId, StreamId};
 
 use crate::call::Address;
 use crate::model::pinned::{Region, STREAMS, State, Watched, is_of, text_of};
@@ -38,12 +38,8 @@ pub(crate) fn watch_copies(watch: &mut Watch, stream: StreamId, accesses: &[Acce
     if !watch.pinned.is_on() || watch.pinned.regions.is_empty() {
         return;
     }
-    // Attributes may say that sources are read within the call.
-    let name = watch.feed.caller().name;
-    let may_be_read = ["Batch", "WithAttributes"].iter().any(|part| name.contains(part));
     for access in accesses {
         if watch.pinned.region(access.range.start).is_none()
-            || access.kind == AccessKind::Read && may_be_read
             || watch.feed.capture_of(stream).is_some()
         {
             continue;
@@ -61,14 +57,9 @@ pub(crate) fn watch_launch(watch: &mut Watch, stream: StreamId, graph: GraphId) 
     {
         return;
     }
-    // A kernel may access what is there through an address, or may not: it counts as a read of
-    // one byte.
-    let of_kernel = |access: &Access| {
-        access.kind == AccessKind::Read && access.range.end - access.range.start == 1
-    };
-    let accesses = watch.feed.graph_accesses(graph, |access| {
-        !of_kernel(access) && watch.pinned.region(access.range.start).is_some()
-    });
+    let accesses = watch
+        .feed
+        .graph_accesses(graph, |access| watch.pinned.region(access.range.start).is_some());
     for access in accesses {
         let work = watch.feed.await_stream(stream);
         watch.pinned.submitted.push((stream, access, work));

@@ -38,6 +38,9 @@ fn with_arrays(soft: &SoftDriver, name: &CStr) -> *mut c_void {
         b"cuMemcpy3DBatchAsync" => done::<9> as *mut c_void,
         b"cuMemcpy3DBatchAsync_v2" => done::<10> as *mut c_void,
         b"cuMemcpy3DWithAttributesAsync" => done::<11> as *mut c_void,
+        b"cuMemcpyBatchAsync" => done::<12> as *mut c_void,
+        b"cuMemcpyBatchAsync_v2" => done::<13> as *mut c_void,
+        b"cuMemcpyWithAttributesAsync" => done::<14> as *mut c_void,
         b"cuArray3DGetDescriptor_v2" => describe as *mut c_void,
         _ => soft.resolve(name),
     }
@@ -226,6 +229,119 @@ const OTHERS: [(&str, Program); 7] = [
         p.reads(p.b);
     }),
 ];
+
+/// `CU_MEMCPY_SRC_ACCESS_ORDER_STREAM` and the two others.
+const IN_STREAM: u32 = 1;
+const DURING_CALL: u32 = 2;
+const ANY_TIME: u32 = 3;
+
+/// A copy of 64 bytes whose source is read in this order, by one of the functions that say so.
+fn ordered(p: &Desk<'_>, by: usize, order: u32, from: u64, stream: CUstream) {
+    // The attributes of a copy before it, and of those from it on.
+    let before = if order == IN_STREAM { DURING_CALL } else { IN_STREAM };
+    let attributes = [[before, 0, 0, 0, 0, 0], [order, 0, 0, 0, 0, 0]];
+    let one = &attributes[1..];
+    let elsewhere = p.other + 512;
+    let (to, sources) = ([elsewhere, p.other], [elsewhere + 64, from]);
+    let (bytes, first) = ([4_usize, 64], [0_usize, 1]);
+    let (to, sources, bytes) = (to.as_ptr(), sources.as_ptr(), bytes.as_ptr());
+    let (all, first) = (attributes.as_ptr(), first.as_ptr());
+    good(match by {
+        0 => call!(p.raw, cuMemcpyBatchAsync_v2(to => *const u64, sources => *const u64,
+            bytes => *const usize, 2 => usize, all => *const [u32; 6], first => *const usize,
+            2 => usize, stream => CUstream)),
+        1 => call!(p.raw, cuMemcpyBatchAsync(to => *const u64, sources => *const u64,
+            bytes => *const usize, 2 => usize, all => *const [u32; 6], first => *const usize,
+            2 => usize, null_mut() => *mut usize, stream => CUstream)),
+        2 => call!(p.raw, cuMemcpyWithAttributesAsync(p.other => u64, from => u64, 64 => usize,
+            one.as_ptr() => *const [u32; 6], stream => CUstream)),
+        _ => {
+            let op = Op { settings: [order, 0], ..op(at(p.other, 0), at(from, 0)) };
+            let op = Op { extent: [64, 1, 1], ..op };
+            match by {
+                3 => call!(p.raw, cuMemcpy3DBatchAsync_v2(1 => usize, &op => *const Op, 0 => u64,
+                    stream => CUstream)),
+                _ => call!(p.raw, cuMemcpy3DWithAttributesAsync(&op => *const Op, 0 => u64,
+                    stream => CUstream)),
+            }
+        }
+    });
+}
+
+type Ordered = fn(&Desk<'_>, usize, u32);
+
+/// Programs with a copy in an order, and whether each of the three is an error.
+const ORDERS: [(&str, Ordered, [bool; 3]); 6] = [
+    (
+        "another stream writes the source afterwards",
+        |p, by, order| {
+            ordered(p, by, order, p.buffer, p.a);
+            p.writes(p.b);
+        },
+        [true, false, true],
+    ),
+    (
+        "the host writes the source afterwards",
+        |p, by, order| {
+            ordered(p, by, order, p.pinned as u64, p.a);
+            p.host_writes();
+        },
+        [true, false, true],
+    ),
+    (
+        "the host writes the source after a wait",
+        |p, by, order| {
+            ordered(p, by, order, p.pinned as u64, p.a);
+            p.raw.sync(p.a);
+            p.host_writes();
+        },
+        [false, false, false],
+    ),
+    (
+        "the stream has written the source before",
+        |p, by, order| {
+            p.writes(p.a);
+            ordered(p, by, order, p.buffer, p.a);
+        },
+        [false, true, true],
+    ),
+    (
+        "the stream has written the source before, and is waited for",
+        |p, by, order| {
+            p.writes(p.a);
+            p.raw.sync(p.a);
+            ordered(p, by, order, p.buffer, p.a);
+        },
+        [false, false, false],
+    ),
+    // The destination is written in the stream's order, whenever the source is read.
+    (
+        "another stream reads the destination afterwards",
+        |p, by, order| {
+            ordered(p, by, order, p.buffer, p.a);
+            p.get(p.b, p.other + 32, 4);
+        },
+        [true, true, true],
+    ),
+];
+
+#[test]
+fn sources_are_read_when_the_attributes_say() {
+    aside("sources_are_read_when_the_attributes_say", || {
+        for (what, program, wrong) in ORDERS {
+            for by in 0..5 {
+                for (order, wrong) in [IN_STREAM, DURING_CALL, ANY_TIME].into_iter().zip(wrong) {
+                    let raw = Raw::behind(builder(0), WITH_ARRAYS);
+                    let desk = Desk::new(&raw, false);
+                    program(&desk, by, order);
+                    desk.end();
+                    let found = found();
+                    assert_eq!(!found.is_empty(), wrong, "{what}, {by}, {order}: {found:x?}");
+                }
+            }
+        }
+    });
+}
 
 #[test]
 fn copies_that_the_software_driver_lacks_have_their_order() {

@@ -2,37 +2,52 @@
 //! nothing here.
 
 use std::ffi::CStr;
-use std::ptr::null;
 
 use cuda_order_check_preload as preload;
 
-use super::preload::{FRONT, found, launch_of, settings, with_kernels};
+use super::preload::{FRONT, found, launch_of, with_kernels};
 use super::*;
 
-unsafe extern "C" fn done() -> u32 {
-    OK
+/// Each has an address of its own.
+unsafe extern "C" fn done<const N: u32>() -> u32 {
+    std::hint::black_box(N) - N
 }
 
 fn with_more(soft: &SoftDriver, name: &CStr) -> *mut c_void {
     match name.to_bytes() {
-        b"cuMemcpyBatchAsync_v2" | b"cuMemcpyWithAttributesAsync" => done as *mut c_void,
+        b"cuMemcpyBatchAsync_v2" => done::<1> as *mut c_void,
+        b"cuMemcpyWithAttributesAsync" => done::<2> as *mut c_void,
         _ => with_kernels(soft, name),
     }
 }
 
-fn batch(p: &Desk<'_>, to: u64, from: u64) {
-    let (to, from, bytes) = ([to], [from], [64]);
+/// A copy whose source is read in an order of `CUmemcpySrcAccessOrder`.
+fn batch<const ORDER: u32>(p: &Desk<'_>, from: u64) {
+    let (to, from, bytes) = ([p.buffer], [from], [64]);
+    let attributes = [ORDER, 0, 0, 0, 0, 0];
     let code = call!(p.raw, cuMemcpyBatchAsync_v2(to.as_ptr() => *const u64,
         from.as_ptr() => *const u64, bytes.as_ptr() => *const usize, 1 => usize,
-        null() => *const c_void, null() => *const usize, 0 => usize, p.a => CUstream));
+        &attributes => *const [u32; 6], &0 => *const usize, 1 => usize, p.a => CUstream));
     assert_eq!(code, OK);
+}
+
+fn one<const ORDER: u32>(p: &Desk<'_>, from: u64) {
+    let attributes = [ORDER, 0, 0, 0, 0, 0];
+    let code = call!(p.raw, cuMemcpyWithAttributesAsync(p.buffer => u64, from => u64,
+        64 => usize, &attributes => *const [u32; 6], p.a => CUstream));
+    assert_eq!(code, OK);
+}
+
+/// A kernel without code may write what its parameters point to.
+fn all() -> preload::Settings {
+    preload::Settings::from_text("stacks=off,possible=on").expect("they are valid")
 }
 
 /// A store to pinned memory behind a call that reads it: the number of findings.
 fn findings(call: fn(&Desk<'_>, u64)) -> usize {
     let front = Front {
         install: |soft| {
-            preload::install(&|name| with_more(soft, name), &settings());
+            preload::install(&|name| with_more(soft, name), &all());
             preload::watch_host(None, &|_| std::ptr::null_mut());
         },
         resolve: |soft, name| preload::target(name, &|name| with_more(soft, name)),
@@ -46,19 +61,29 @@ fn findings(call: fn(&Desk<'_>, u64)) -> usize {
     found().len()
 }
 
-/// The attributes of these copies may say that the source is read within the call.
 #[test]
-fn sources_that_may_be_read_within_the_call_are_not_protected() {
-    aside("sources_that_may_be_read_within_the_call_are_not_protected", || {
+fn sources_that_are_read_within_the_call_are_not_protected() {
+    aside("sources_that_are_read_within_the_call_are_not_protected", || {
+        assert_eq!([batch::<2>, one::<2>].map(findings), [0, 0]);
         assert_eq!(findings(|p, _| _ = p.upload(p.a)), 1, "a plain copy");
-        assert_eq!(findings(|p, pinned| batch(p, p.buffer, pinned)), 0);
-        let with_attributes = |p: &Desk<'_>, pinned| {
-            let code = call!(p.raw, cuMemcpyWithAttributesAsync(p.buffer => u64, pinned => u64,
-                64 => usize, null() => *const c_void, p.a => CUstream));
-            assert_eq!(code, OK);
-        };
-        assert_eq!(findings(with_attributes), 0);
     });
+}
+
+/// A process has its handler of faults once.
+macro_rules! protected {
+    ($($test:ident $copy:expr;)*) => {$(
+        #[test]
+        fn $test() {
+            aside(stringify!($test), || assert_eq!(findings($copy), 1));
+        }
+    )*};
+}
+
+protected! {
+    sources_of_a_batch_in_the_streams_order_are_protected batch::<1>;
+    sources_of_a_batch_that_are_read_at_any_time_are_protected batch::<3>;
+    a_source_in_the_streams_order_is_protected one::<1>;
+    a_source_that_is_read_at_any_time_is_protected one::<3>;
 }
 
 /// A kernel with the address of the memory may access it, or may not.

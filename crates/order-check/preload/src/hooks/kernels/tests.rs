@@ -7,7 +7,7 @@ use crate::hooks::declare::take_findings;
 use crate::hooks::memory;
 use crate::hooks::run::{Show, run};
 use crate::hooks::{copies, events, streams};
-use crate::model::copies::Block;
+use crate::model::copies::{Block, OfBatch};
 use crate::report::output::{pop_region, push_region};
 use crate::settings::Settings;
 use crate::watch::start::start;
@@ -218,9 +218,10 @@ fn assumed_orders_are_counted() {
     [(1, 1), (6, 0), (6, 1), (7, 600), (12, 601)].into_iter().for_each(|(id, word)| ex(id, word));
     let call = Call { name: "cuMemcpyBatchAsync", per_thread: false };
     let (from, to, bytes) = ([MEMORY; 2], [MEMORY + 64, MEMORY + 128], [8; 2]);
+    let none = OfBatch { all: core::ptr::null(), first: core::ptr::null(), count: 0 };
     for count in [1, 2] {
         let sides = [to.as_ptr(), from.as_ptr()];
-        copies::batch(&call, || OK, sides, bytes.as_ptr(), count, a);
+        copies::batch(&call, || OK, sides, bytes.as_ptr(), count, none, a);
     }
     let all = begin(&CALL, |watch| {
         let assumed = watch.feed.assumed();
