@@ -373,6 +373,18 @@ impl Access {
         }
     }
 
+    /// Its rows, or all of it.
+    pub fn each_row(&self) -> impl Iterator<Item = Range<u64>> {
+        let Range { start, end } = self.range;
+        let (width, pitch) = match self.stride {
+            Some(Stride { width, pitch }) => (width, pitch),
+            None => (end - start, u64::MAX),
+        };
+        let next = move |at: &u64| at.checked_add(pitch).filter(|at| *at < end);
+        let first = (start < end).then_some(start);
+        std::iter::successors(first, next).map(move |at| at..at.saturating_add(width).min(end))
+    }
+
     /// Reads `len` bytes.
     #[inline]
     #[must_use]

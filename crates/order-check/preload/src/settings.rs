@@ -57,10 +57,10 @@ classes! {
         "an event or a stream that a call uses after its end, or destroys while another waits for it";
     Records "records" true
         "an event that is recorded again before a wait that may mean its record before";
-    Reads "reads" false "a copy that only reads, and a kernel with an address of the bytes";
+    Reads "reads" true "a copy that only reads, and a kernel that writes the bytes";
     Pools "pools" false
         "extends the others: an address of an allocation of 32 MiB or more stands for all of it";
-    Kernels "kernels" false "two kernels with the same address";
+    Kernels "kernels" true "two kernels, one of which writes bytes that the other accesses";
 }
 
 /// Whether a call launches a kernel.
@@ -68,7 +68,7 @@ pub(crate) fn is_launch(side: &Side) -> bool {
     side.call.name.starts_with("cuLaunchKernel") || side.call.name.starts_with("cuLaunchCoop")
 }
 
-fn is_read(side: &Side) -> bool {
+pub(crate) fn is_read(side: &Side) -> bool {
     matches!(side.kind, AccessKind::Read | AccessKind::AtomicRead)
 }
 
@@ -227,7 +227,7 @@ impl Settings {
         let (on, name) = match value.split_at_checked(1) {
             Some(("+", name)) => (true, name),
             Some(("-", name)) => (false, name),
-            _ => return Err(format!("`class={value}`: begin with + or -, such as class=+reads")),
+            _ => return Err(format!("`class={value}`: begin with + or -, such as class=+pools")),
         };
         let place = CLASSES.iter().position(|class| class.name == name);
         match place.and_then(|place| self.classes.get_mut(place)) {
@@ -315,10 +315,10 @@ mod tests {
 
     #[test]
     fn settings_are_parsed() {
-        let text = "class=+reads,class=-free, log=/tmp/a b-%p,exitcode=7,exitcode=66";
+        let text = "class=+pools,class=-free, log=/tmp/a b-%p,exitcode=7,exitcode=66";
         let settings = Settings::from_text(text).expect("it is valid");
-        assert!(settings.has(Kind::Reads) && settings.has(Kind::Copy));
-        assert!(!settings.has(Kind::Free) && !settings.has(Kind::Pools));
+        assert!(settings.has(Kind::Pools) && settings.has(Kind::Copy));
+        assert!(!settings.has(Kind::Free) && Settings::default().has(Kind::Reads));
         assert_eq!((settings.log.as_deref(), settings.exitcode), (Some("/tmp/a b-%p"), 66));
         assert_eq!(Settings::from_text(""), Ok(Settings::default()));
         let stacks = |text| Settings::from_text(text).map(|of| (of.stacks, of.shown));

@@ -63,6 +63,8 @@ pub(crate) struct Evaluated {
     pub(crate) sure: Vec<Touch>,
     /// All that it may do, if that is known.
     pub(crate) bounds: Result<Bounds, Reason>,
+    /// Whether it may wait for other work through memory.
+    pub(crate) waits: bool,
 }
 
 #[derive(Debug)]
@@ -139,7 +141,7 @@ impl KernelCode {
         let launch = values.launch().ok_or("there was no room for its parameters")?;
         let code = self.code()?;
         let sure = surely_touched(&code, &launch);
-        Ok(Evaluated { sure, bounds: self.bounds(&code, &launch) })
+        Ok(Evaluated { sure, bounds: self.bounds(&code, &launch), waits: code.may_wait() })
     }
 
     fn bounds(&self, code: &Code, launch: &Launch) -> Result<Bounds, Reason> {

@@ -48,23 +48,36 @@ pub(crate) fn judge(report: &Report) -> Verdict {
                 // Of two that are not known the first is named.
                 (Err(unknown), _) | (_, Err(unknown)) => return unknown,
             };
-            of_two([(one, &first), (two, &second)], &report.shared, memory)
+            let verdict = of_two([(one, &first), (two, &second)], &report.shared, memory);
+            unless_it_waits(verdict, [first.waits, second.waits])
         }
         [Some(launch), None] => match evaluate(0, launch) {
             Ok(found) => {
                 let other = (report.second.kind, report.second.accesses());
-                of_one((launch, &found), &report.shared, other, 0, memory)
+                let verdict = of_one((launch, &found), &report.shared, other, 0, memory);
+                unless_it_waits(verdict, [found.waits, false])
             }
             Err(unknown) => unknown,
         },
         [None, Some(launch)] => match evaluate(1, launch) {
             Ok(found) => {
                 let other = (report.first.kind, report.first.accesses());
-                of_one((launch, &found), &report.shared, other, 1, memory)
+                let verdict = of_one((launch, &found), &report.shared, other, 1, memory);
+                unless_it_waits(verdict, [false, found.waits])
             }
             Err(unknown) => unknown,
         },
         [None, None] => Verdict::Possible(0, "it is no launch".into()),
+    }
+}
+
+const WAITS: &str = "it may wait for other work through memory, and such an order is not seen";
+
+/// Kernels that wait for each other, as those of NCCL do, are in an order that no call makes.
+fn unless_it_waits(verdict: Verdict, waits: [bool; 2]) -> Verdict {
+    match (&verdict, waits.iter().position(|waits| *waits)) {
+        (Verdict::Certain(_) | Verdict::Likely(_), Some(at)) => Verdict::Possible(at, WAITS.into()),
+        _ => verdict,
     }
 }
 
@@ -150,6 +163,29 @@ fn may_be_of(span: &Span, uses: Option<Uses>) -> bool {
     })
 }
 
+/// Whether some access of a kernel may be of these bytes.
+fn may_hit(span: &Span, accesses: &[Access]) -> bool {
+    let hits = |access: &Access| {
+        // So many rows that it does not matter are taken for one.
+        match access.each_row().nth(COMPARED) {
+            Some(_) => span.may_touch(&access.range),
+            None => access.each_row().any(|row| span.may_touch(&row)),
+        }
+    };
+    accesses.iter().any(hits)
+}
+
+/// Whether an access is of these bytes wherever it is, or not by what memory contains: an index from
+/// there that is in bounds may be any.
+fn is_of_either(span: &Span, all: &[Range<u64>]) -> bool {
+    let covers = |bytes: &Range<u64>| {
+        let within = |own: &Range<u64>| bytes.start <= own.start && own.end <= bytes.end;
+        span.bytes.as_ref().is_some_and(within)
+    };
+    !span.from_memory || all.iter().any(covers)
+}
+
+const BOUNDS: &str = "only where its accesses and the other kernel's may be is known";
 const UNBOUNDED: &str = "an address comes from memory, or is not bounded by its code";
 
 fn of_one(
@@ -196,14 +232,19 @@ fn of_one(
         return Verdict::Refuted;
     }
     let matter = || bounds.spans.iter().filter(|span| matters(span.kind, kind));
-    let within = matter().filter_map(|span| Some((span.bytes.clone()?, span.kind)));
-    let is_within = |range: &Range<u64>| is_bounded(range, memory) && hits(range);
-    let within: Vec<(Range<u64>, Does)> = within.filter(|(range, _)| is_within(range)).collect();
+    let all: Vec<Range<u64>> = accesses.iter().flat_map(Access::each_row).take(COMPARED).collect();
+    let is_likely = |span: &&Span| {
+        span.bytes.as_ref().is_some_and(|bytes| is_bounded(bytes, memory))
+            && may_hit(span, accesses)
+            && is_of_either(span, &all)
+    };
+    let within = matter().filter(is_likely);
+    let within = within.filter_map(|span| Some((span.bytes.clone()?, span.kind)));
+    let within: Vec<(Range<u64>, Does)> = within.collect();
     if !within.is_empty() {
         return Verdict::Likely(bytes(within));
     }
-    let may_hit = |span: &Span| span.bytes.as_ref().is_none_or(hits);
-    match matter().any(|span| may_be_of(span, uses) && may_hit(span)) {
+    match matter().any(|span| may_be_of(span, uses) && may_hit(span, accesses)) {
         true => Verdict::Possible(at, UNBOUNDED.into()),
         false => Verdict::Refuted,
     }
@@ -246,32 +287,50 @@ fn of_two(
     {
         return Verdict::Refuted;
     }
-    let bounded = |found: &Bounds| {
-        let all = found.spans.iter().filter_map(|span| Some((span.bytes.clone()?, span.kind)));
-        all.filter(|(range, _)| is_bounded(range, memory)).collect::<Vec<_>>()
+    let bounded = |found: &Bounds| -> Vec<Span> {
+        let is = |span: &&Span| span.bytes.as_ref().is_some_and(|of| is_bounded(of, memory));
+        found.spans.iter().filter(is).cloned().collect()
     };
-    if let Some(bytes) = pairs([bounded(first), bounded(second)]) {
-        return Verdict::Likely(bytes);
+    let bounded = [bounded(first), bounded(second)];
+    let surely = [sure(one.1), sure(two.1)];
+    let (mut ranges, mut writes) = (Vec::new(), [false; 2]);
+    for (at, spans) in bounded.iter().enumerate() {
+        for (bytes, does) in surely.iter().rev().nth(at).into_iter().flatten().take(COMPARED) {
+            let is_likely = |span: &&Span| {
+                conflict(span.kind, *does)
+                    && span.may_touch(bytes)
+                    && is_of_either(span, std::slice::from_ref(bytes))
+            };
+            for span in spans.iter().filter(is_likely) {
+                ranges.push(bytes.clone());
+                let both = [!reads(span.kind), !reads(*does)];
+                let [first, second] = if at == 0 { both } else { [both[1], both[0]] };
+                writes = [writes[0] | first, writes[1] | second];
+            }
+        }
+    }
+    if !ranges.is_empty() {
+        return Verdict::Likely(Bytes { ranges: joined(ranges), writes });
+    }
+    let [bounded, others] = bounded;
+    let meets = |own: &Span, other: &Span| conflict(own.kind, other.kind) && own.may_meet(other);
+    if bounded.iter().any(|own| others.iter().any(|other| meets(own, other))) {
+        return Verdict::Possible(0, BOUNDS.into());
     }
     // One of the two has no bounds that say anything, and all others are elsewhere.
-    let may_meet = |own: &Span, other: &Span| {
-        let apart = match (&own.bytes, &other.bytes) {
-            (Some(own), Some(other)) => own.start >= other.end || other.start >= own.end,
-            _ => false,
-        };
-        !apart && conflict(own.kind, other.kind)
+    let loose = |of: &Span| {
+        of.from_memory || of.bytes.as_ref().is_none_or(|bytes| !is_bounded(bytes, memory))
     };
-    let loose = |of: &Span| of.bytes.as_ref().is_none_or(|bytes| !is_bounded(bytes, memory));
     let unbounded = |at: usize| {
         let ([own, other], [uses, others]) = match at {
             0 => ([first, second], uses),
             _ => ([second, first], [uses[1], uses[0]]),
         };
-        let meets = |span: &Span| {
+        let meets_any = |span: &Span| {
             let mut all = other.spans.iter().filter(|other| may_be_of(other, others));
-            all.any(|other| may_meet(span, other))
+            all.any(|other| meets(span, other))
         };
-        own.spans.iter().any(|span| loose(span) && may_be_of(span, uses) && meets(span))
+        own.spans.iter().any(|span| loose(span) && may_be_of(span, uses) && meets_any(span))
     };
     match [0, 1].into_iter().find(|at| unbounded(*at)) {
         Some(at) => Verdict::Possible(at, UNBOUNDED.into()),

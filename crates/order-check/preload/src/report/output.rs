@@ -16,7 +16,7 @@ use cuda_order_check_engine::{AccessKind, Allocation, Backtrace, Finding, Report
 use crate::call::thread;
 use crate::code::Reason;
 use crate::code::verdict::Verdict;
-use crate::settings::{Kind, Settings, is_launch};
+use crate::settings::{Kind, Settings, is_launch, is_read};
 
 /// The threads of the process, and where findings go.
 pub(crate) struct Output {
@@ -388,6 +388,14 @@ impl Output {
                 let text = format!("what {kernel} accesses is not known: {why}");
                 if !self.settings.possible {
                     return self.possible(kernel, why);
+                }
+                // It is not known whether it writes, where it may read as well.
+                let sides = [&report.first, &report.second];
+                let other_writes = sides.iter().any(|side| !is_launch(side) && !is_read(side));
+                for side in [&mut report.first, &mut report.second] {
+                    if side.launch().is_some() && other_writes {
+                        side.kind = AccessKind::Read;
+                    }
                 }
                 ("possible", text, None)
             }

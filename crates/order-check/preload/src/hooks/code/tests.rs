@@ -15,6 +15,8 @@ use crate::watch::start::start;
 use crate::watch::streams::NON_BLOCKING;
 use crate::watch::walk::begin;
 
+mod order;
+
 const MEMORY: Address = 0x7f00_0000_0000;
 const INPUT: Address = 0x7f00_0001_0000;
 /// The bytes of a part of the memory, of which there are four.
@@ -34,7 +36,15 @@ const GATHER: Known = (13, c"gather", &[(0, 8), (8, 8), (16, 8), (24, 4)]);
 /// `atomicAdd` and the like at four addresses.
 const REDUCTIONS: Known =
     (14, c"reductions", &[(0, 8), (8, 8), (16, 8), (24, 8), (32, 8), (40, 4)]);
-const ALL: [Known; 4] = [OFFSET, UNUSED, GATHER, REDUCTIONS];
+/// `out[i] = in[i]` when a flag is set.
+const WAITS: Known = (15, c"waits", &[(0, 8), (8, 8), (16, 8)]);
+/// `to[z][y][x] = 1` for a part of each plane: from which column, how many, from which row, how many,
+/// of how many columns and rows.
+const PART_OF_CUBE: Known =
+    (16, c"part_of_cube", &[(0, 8), (8, 4), (12, 4), (16, 4), (20, 4), (24, 4), (28, 4)]);
+/// `slots[*counter % 4][i] = ...`
+const RING: Known = (17, c"ring", &[(0, 8), (8, 8)]);
+const ALL: [Known; 7] = [OFFSET, UNUSED, GATHER, REDUCTIONS, WAITS, PART_OF_CUBE, RING];
 
 fn known(kernel: Handle) -> Option<Known> {
     ALL.into_iter().find(|of| of.0 == kernel)
@@ -130,7 +140,8 @@ fn cubin(kernels: &[(&str, &str)]) -> Vec<u8> {
 
 fn whole() -> Vec<u8> {
     let name = |(_, name, _): Known| name.to_str().expect("it is text");
-    cubin(&ALL.map(|of| (name(of), name(of))))
+    let of_the_corpus = [OFFSET, UNUSED, GATHER, REDUCTIONS];
+    cubin(&of_the_corpus.map(|of| (name(of), name(of))))
 }
 
 fn log() -> PathBuf {
@@ -182,10 +193,13 @@ fn with_image(settings: &str, mut image: Vec<u8>) -> [Handle; 2] {
 }
 
 /// A launch of one block of 256 threads with these parameters.
-fn launch((kernel, _, parameters): Known, stream: Handle, values: &[u64]) {
+fn launch(kernel: Known, stream: Handle, values: &[u64]) {
+    launch_of(kernel, stream, [1, 1, 1, 256, 1, 1], values);
+}
+
+fn launch_of((kernel, _, parameters): Known, stream: Handle, sizes: [u32; 6], values: &[u64]) {
     assert_eq!(parameters.len(), values.len());
     let all: Vec<Handle> = values.iter().map(|of| (&raw const *of).expose_provenance()).collect();
-    let sizes = [1, 1, 1, 256, 1, 1];
     kernels::launch(&CALL, || OK, (kernel, sizes), stream, all.as_ptr(), core::ptr::null());
 }
 
@@ -264,6 +278,10 @@ fn findings_about_kernels_with_code() {
     images_that_are_files();
     kernels_of_ptx();
     kernels_in_graphs();
+    order::parts_that_interleave();
+    order::kernels_that_wait();
+    order::bounds_alone();
+    order::a_slot_that_memory_names();
     let _ = std::fs::remove_file(log());
 }
 
@@ -324,7 +342,7 @@ fn words_and_reads() {
     assert_eq!(found(), ["certain: 0..4 1020..1024 writes writes"]);
 
     // The class `reads`: a copy that only reads.
-    let [a, b] = with_image(",class=+reads", whole());
+    let [a, b] = with_image("", whole());
     download(a, 0);
     launch(OFFSET, b, &[MEMORY, INPUT, 0, 1, 256]);
     assert_eq!((found(), possible()), (vec![], vec![]));
@@ -374,7 +392,7 @@ fn two_kernels() {
         ([INPUT, MEMORY, 0, 1, 256], Some("certain: 0..4 1020..1024 reads writes")),
         ([INPUT, MEMORY, 256, 1, 256], None),
     ] {
-        let [a, b] = with_image(",class=+kernels", whole());
+        let [a, b] = with_image("", whole());
         launch(OFFSET, a, &reading);
         launch(OFFSET, b, &second);
         assert_eq!(found(), Vec::from_iter(expected), "{second:x?}");
@@ -382,7 +400,7 @@ fn two_kernels() {
     }
     // Atomic operations need no order among each other.
     let atomics = [MEMORY, MEMORY + 64, MEMORY + 128, MEMORY + 192, INPUT, 256];
-    let [a, b] = with_image(",class=+kernels", whole());
+    let [a, b] = with_image("", whole());
     [a, b].into_iter().for_each(|stream| launch(REDUCTIONS, stream, &atomics));
     assert_eq!((found(), possible()), (vec![], vec![]));
     launch(OFFSET, b, &reading);

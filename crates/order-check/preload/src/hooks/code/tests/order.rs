@@ -1,0 +1,168 @@
+//! Accesses with gaps, kernels that wait, and what bounds alone say.
+
+use super::*;
+use cuda_order_check_engine::Stride;
+
+fn image() -> Vec<u8> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../kernel-access/tests/order.ptx");
+    let mut text = std::fs::read(path).expect("the kernels");
+    text.push(0);
+    text
+}
+
+/// A part of the memory as planes of eight columns and four rows of floats.
+fn cube(stream: Handle, [x, wide, y, high]: [u64; 4]) {
+    let values = [MEMORY, x, wide, y, high, 8, 4];
+    launch_of(PART_OF_CUBE, stream, [1, 1, 8, 8, 4, 1], &values);
+}
+
+/// Tiles and the faces of a cube lie between each other, and need no order.
+pub(super) fn parts_that_interleave() {
+    let none = || assert_eq!((found(), possible()), (vec![], vec![]));
+    let [a, b] = with_image("", image());
+    // Two columns and the others, a row and the others, and the other way round.
+    for [one, two] in [
+        [[0, 2, 0, 4], [2, 6, 0, 4]],
+        [[0, 8, 0, 1], [0, 8, 1, 3]],
+        [[3, 1, 0, 4], [4, 4, 0, 4]],
+        [[0, 8, 2, 1], [0, 8, 3, 1]],
+        [[0, 4, 0, 2], [4, 4, 1, 3]],
+    ] {
+        cube(a, one);
+        cube(b, two);
+        none();
+        order([a, b]);
+        cube(a, two);
+        cube(b, one);
+        none();
+        order([a, b]);
+    }
+    cube(a, [0, 3, 0, 4]);
+    cube(b, [2, 6, 0, 4]);
+    assert_eq!(found().len(), 1);
+    // A copy of columns: of each row the same bytes.
+    let columns = |stream, first: u64, wide: u64| {
+        let rows = Access::write(MEMORY + 4 * first, 4 * wide);
+        let access = rows.rows(32, Stride { width: 4 * wide, pitch: 32 });
+        touch(stream, "cuMemcpy2DAsync_v2", access);
+    };
+    let [a, b] = with_image("", image());
+    columns(a, 0, 3);
+    cube(b, [3, 5, 0, 4]);
+    none();
+    order([a, b]);
+    columns(b, 3, 5);
+    cube(a, [0, 3, 0, 4]);
+    none();
+    order([a, b]);
+    columns(a, 0, 3);
+    cube(b, [2, 5, 0, 4]);
+    assert_eq!(found().len(), 1);
+}
+
+/// What a kernel waits for in memory is an order that is not seen.
+pub(super) fn kernels_that_wait() {
+    let values = [INPUT, INPUT + 1024, MEMORY];
+    let waits = "waits: it may wait for other work through memory";
+    for upload_first in [true, false] {
+        let [a, b] = with_image("", image());
+        let does = [
+            |stream| upload(stream, 0),
+            |stream| launch(WAITS, stream, &[INPUT, INPUT + 1024, MEMORY]),
+        ];
+        let (one, two) = if upload_first { (does[0], does[1]) } else { (does[1], does[0]) };
+        one(a);
+        two(b);
+        assert_eq!(found(), NONE);
+        let lines = possible();
+        assert!(lines.len() == 2 && lines[1].contains(waits), "{lines:?}");
+    }
+    // Either of two kernels.
+    for first in [true, false] {
+        let [a, b] = with_image("", image());
+        let [one, two] = if first { [a, b] } else { [b, a] };
+        if first {
+            launch(WAITS, one, &values);
+        }
+        cube(two, [0, 8, 0, 4]);
+        if !first {
+            launch(WAITS, one, &values);
+        }
+        assert_eq!(found(), NONE);
+        assert!(possible()[1].contains(waits), "{:?}", possible());
+    }
+    // It writes elsewhere.
+    let [a, b] = with_image("", image());
+    upload(a, 0);
+    launch(WAITS, b, &[INPUT, MEMORY + 1024, INPUT + 2048]);
+    assert_eq!((found(), possible()), (vec![], vec![]));
+    // It does not wait.
+    let text = String::from_utf8(image()).expect("text").replace("ld.volatile.global", "ld.global");
+    let [a, b] = with_image("", text.into_bytes());
+    upload(a, 0);
+    launch(WAITS, b, &values);
+    assert_eq!(found(), ["certain: 0..4 1020..1024 writes writes"]);
+}
+
+/// Where a thread surely is, and where the other kernel may be. Bounds of both are not enough.
+pub(super) fn bounds_alone() {
+    // It writes where the flag is set, and does not wait for it.
+    let text = String::from_utf8(image()).expect("text");
+    let (waits, store) = ("    @%again bra LOOP;\n", "st.global.f32 [%out]");
+    assert!(text.contains(waits) && text.contains(store));
+    let text = text.replace(waits, "").replace("ld.volatile.global", "ld.global");
+    let text = text.replace(store, "@%again st.global.f32 [%out]").into_bytes();
+    let perhaps = |stream| launch(WAITS, stream, &[INPUT, INPUT + 1024, MEMORY]);
+    let [a, b] = with_image("", text.clone());
+    upload(a, 0);
+    perhaps(b);
+    assert_eq!(found(), ["likely: 0..1024 writes writes"]);
+    for cube_first in [true, false] {
+        let [a, b] = with_image("", text.clone());
+        let does = [|stream| cube(stream, [0, 8, 0, 4]), perhaps];
+        let (one, two) = if cube_first { (does[0], does[1]) } else { (does[1], does[0]) };
+        one(a);
+        two(b);
+        let all = found();
+        assert!(all.len() == 1 && all[0].starts_with("likely: 0..4 "), "{all:?}");
+    }
+    let [a, b] = with_image("", text);
+    perhaps(a);
+    perhaps(b);
+    assert_eq!(found(), NONE);
+    let lines = possible();
+    let reason = "only where its accesses and the other kernel's may be is known";
+    assert!(lines.len() == 2 && lines[1].contains(reason), "{lines:?}");
+}
+
+/// An index from memory has bounds, and the program may know more of it: only what meets all of them
+/// is likely.
+pub(super) fn a_slot_that_memory_names() {
+    for (bytes, is_likely) in [(PART, false), (3 * PART, false), (4 * PART, true)] {
+        for upload_first in [true, false] {
+            let [a, b] = with_image("", image());
+            let upload = || touch(a, "cuMemcpyHtoDAsync_v2", Access::write(MEMORY, bytes));
+            if upload_first {
+                upload();
+            }
+            launch(RING, b, &[INPUT, MEMORY]);
+            if !upload_first {
+                upload();
+            }
+            match is_likely {
+                true => assert_eq!(found(), ["likely: 0..4096 writes writes"]),
+                false => {
+                    assert_eq!(found(), NONE, "{bytes}");
+                    assert!(possible()[1].contains("ring: an address comes from memory"));
+                }
+            }
+        }
+    }
+    // Two kernels, of which one writes the slot that the other surely does not name.
+    let [a, b] = with_image("", image());
+    cube(a, [0, 8, 0, 4]);
+    launch(RING, b, &[INPUT, MEMORY]);
+    launch(RING, a, &[INPUT, MEMORY]);
+    assert_eq!(found(), NONE);
+    assert_eq!(possible().len(), 3, "{:?}", possible());
+}
