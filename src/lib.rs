@@ -55,8 +55,9 @@
 //! # Reading the examples
 //!
 //! The example at the top of this page is a whole program. Every other example is the body of a
-//! function that returns [`Result<()>`](Result). Where it does not define `driver`, any loaded
-//! [`Driver`] will do. The folder `examples` of the source tree has whole programs to copy.
+//! function that returns [`Result<()>`](Result), below `use cuda_events::Driver;`. Where it does not
+//! define `driver`, any loaded [`Driver`] will do. The folder `examples` of the source tree has whole
+//! programs to copy.
 //!
 //! # What this crate does
 //!

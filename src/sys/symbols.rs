@@ -328,9 +328,9 @@ macro_rules! symbols {
         /// [`per_thread_default_stream`](crate::LoadOptions::per_thread_default_stream) holds the
         /// `_ptsz` twins in the same fields. Each field names its type, which ends in the CUDA
         /// version that introduced it (`v12080` is CUDA 12.8), and NVIDIA's page of the call. Below
-        /// these are its declaration in C, in which text is `unsigned char`, and a plain call in
-        /// Rust. [`call!`](crate::foundation::call) is shorter than a plain call, and also checks
-        /// for a forked process.
+        /// these are its declaration in C and a plain call in Rust.
+        /// [`call!`](crate::foundation::call) is shorter than a plain call, and also checks for a
+        /// forked process.
         ///
         /// The page of [the module](crate::sys) has an example of a required entry point. Before a
         /// call of an optional one, check whether the driver has it:
