@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::ffi::{CStr, c_char};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use cuda_kernel_access::container::{Cubin, Image, Wrapper, entries, length};
+use cuda_kernel_access::code::Code;
+use cuda_kernel_access::container::{self, Cubin, Image, Wrapper, entries, length};
 
 use crate::driver::{Handle, driver};
 use crate::judge::Known;
@@ -284,14 +285,24 @@ impl Loaded {
             architecture,
             parameters: parameters.iter().map(|one| (one.offset, one.size)).collect(),
             known: Known::new(architecture, kernel),
-            cubin: only(bytes, name).unwrap_or_default(),
+            cubin: only(bytes, name, calls_by_address(architecture, kernel)).unwrap_or_default(),
             others,
         })
     }
 }
 
+/// Whether the kernel is not known without the table of the addresses that the driver fills in.
+fn calls_by_address(architecture: u32, kernel: &container::Kernel<'_>) -> bool {
+    let mut without = kernel.clone();
+    without.never_return.clear();
+    !kernel.never_return.is_empty() && Code::new(architecture, &without).is_err()
+}
+
+/// The table of the addresses that the driver fills in, and the names in it.
+const ADDRESSES: [&str; 4] = [".rel.nv.constant4", ".rela.nv.constant4", ".symtab", ".strtab"];
+
 /// A cubin without other kernels.
-fn only(image: &[u8], name: &str) -> Option<Vec<u8>> {
+fn only(image: &[u8], name: &str, with_addresses: bool) -> Option<Vec<u8>> {
     let number = |at: usize, size: usize| -> Option<usize> {
         let bytes = image.get(at..at.checked_add(size)?)?;
         Some(bytes.iter().rev().fold(0, |number, &byte| number << 8 | usize::from(byte)))
@@ -307,7 +318,8 @@ fn only(image: &[u8], name: &str) -> Option<Vec<u8>> {
         let rest = image.get(start..)?;
         let own = rest.get(..rest.iter().position(|&byte| byte == 0)?)?;
         let text = std::str::from_utf8(own).ok()?;
-        let of_kernel = text.strip_suffix(name).is_some_and(|rest| rest.ends_with('.'));
+        let of_kernel = text.strip_suffix(name).is_some_and(|rest| rest.ends_with('.'))
+            || with_addresses && ADDRESSES.contains(&text);
         let (kind, offset, size) =
             (number(at + 4, 4)?, number(at + 0x18, 8)?, number(at + 0x20, 8)?);
         let empty = kind == 8 || (0x7000_0007..=0x7000_0015).contains(&kind);
@@ -351,11 +363,20 @@ mod tests {
         file.splice(0..7, *b"\x7fELF\x02\x01\x01");
         file.splice(18..20, 190_u16.to_le_bytes());
         file.splice(0x30..0x34, 90_u32.to_le_bytes());
-        let names = b"\0.text.a\0.text.b\0.nv.info.b\0.shstrtab\0";
+        let names =
+            b"\0.text.a\0.text.b\0.nv.info.b\0.shstrtab\0.rel.nv.constant4\0.symtab\0.strtab\0";
         let at = file.len();
         file.extend(names);
-        let sections: [(u32, u64, u64); 5] =
-            [(0, 0, 0), (1, 64, 4), (9, 70, 5), (17, 0, 0), (28, at as u64, names.len() as u64)];
+        let sections: [(u32, u64, u64); 8] = [
+            (0, 0, 0),
+            (1, 64, 4),
+            (9, 70, 5),
+            (17, 0, 0),
+            (28, at as u64, names.len() as u64),
+            (38, 64, 8),
+            (56, 72, 24),
+            (64, 64, 4),
+        ];
         let place = file.len() as u64;
         for (name, offset, size) in sections {
             let mut header = vec![0; 64];
@@ -365,7 +386,7 @@ mod tests {
             file.extend(header);
         }
         file.splice(0x28..0x30, place.to_le_bytes());
-        file.splice(0x3a..0x40, [64, 0, 5, 0, 4, 0]);
+        file.splice(0x3a..0x40, [64, 0, 8, 0, 4, 0]);
         file
     }
 
@@ -374,8 +395,16 @@ mod tests {
         let all = cubin();
         let parsed = Cubin::parse(&all).expect("a cubin");
         assert_eq!(parsed.kernels.len(), 2);
-        let only = only(&all, "b").expect("a cubin");
-        let cut = Cubin::parse(&only).expect("a cubin");
+        let named = |cubin: &[u8]| {
+            let has = |name: &str| cubin.windows(name.len()).any(|part| part == name.as_bytes());
+            ADDRESSES.map(has)
+        };
+        let without = only(&all, "b", false).expect("a cubin");
+        assert_eq!(named(&without), [false; 4]);
+        let with = only(&all, "b", true).expect("a cubin");
+        assert_eq!(named(&with), [true, false, true, true]);
+        assert!(with.windows(24).any(|part| part == &all[72..96]), "its bytes");
+        let cut = Cubin::parse(&without).expect("a cubin");
         assert_eq!(cut.architecture, 90);
         assert_eq!(cut.kernels.iter().map(|one| one.name).collect::<Vec<_>>(), ["b"]);
         assert_eq!(cut.kernel("b").map(|one| one.code), parsed.kernel("b").map(|one| one.code));
