@@ -139,9 +139,11 @@ impl Code {
     /// in an order with other work that no call made. Loops without such a load cannot wait, as the
     /// compiler may load once for all turns.
     pub fn may_wait(&self) -> bool {
-        let blocks = self.graph.loops.iter().flat_map(|one| &one.blocks);
-        let blocks = blocks.filter_map(|&block| self.graph.blocks.get(block));
-        blocks.flat_map(|block| block.instructions.clone()).any(|at| {
+        let Graph { blocks, loops, irreducible, .. } = &self.graph;
+        let in_loops = loops.iter().flat_map(|one| &one.blocks).filter_map(|&at| blocks.get(at));
+        // Blocks that run repeatedly without a single entry are in no loop.
+        let others = blocks.iter().filter(|_| *irreducible);
+        in_loops.chain(others).flat_map(|block| block.instructions.clone()).any(|at| {
             self.instructions.get(at).is_some_and(|one| match one.operation {
                 Operation::Access(access) => {
                     access.strong && matches!(access.space, Space::Global | Space::Generic)

@@ -181,6 +181,12 @@ impl Span {
         !common.is_empty() && self.rows.iter().all(|rows| rows.touch(&common))
     }
 
+    /// The same for those of the bytes that are in rows, which may be too many to ask for each.
+    pub fn may_touch_rows(&self, bytes: &Range<u64>, rows: &Rows) -> bool {
+        let apart = self.bytes.is_some() && self.rows.iter().any(|own| own.are_apart(rows));
+        self.may_touch(bytes) && !apart
+    }
+
     /// Whether both may touch the same byte.
     pub fn may_meet(&self, other: &Self) -> bool {
         let (Some(own), Some(others)) = (&self.bytes, &other.bytes) else { return true };
@@ -202,6 +208,11 @@ pub struct Rows {
 }
 
 impl Rows {
+    /// Rows of `width` bytes, one of which begins at `start`, and the next one `pitch` bytes behind it.
+    pub fn new(start: u64, width: u64, pitch: u64) -> Self {
+        Self { start, width, pitch }
+    }
+
     /// Where a place is in its row, and behind it.
     fn column(&self, at: u64) -> u64 {
         (i128::from(at) - i128::from(self.start)).rem_euclid(self.pitch.max(1).into()) as u64

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use cuda_kernel_access::code::{Code, Launch};
 use cuda_kernel_access::decode::{Operation, decode};
 use cuda_kernel_access::ptx::Module;
-use cuda_kernel_access::touch::{Span, may_touch};
+use cuda_kernel_access::touch::{Rows, Span, Unknown, may_touch};
 
 const TEXT: &str = include_str!("order.ptx");
 const WIDTH: u32 = 12;
@@ -51,6 +51,13 @@ fn parts_of_a_cube_meet_if_they_share_a_byte() {
             let share = !touched.is_disjoint(&bytes(*two));
             assert_eq!(own.may_meet(other), share, "{one:?} {two:?} {own:x?} {other:x?}");
             *(if share { &mut meet } else { &mut apart }) += 1;
+            // Whole columns, as a copy of rows has them.
+            if let [x, wide, 0, HEIGHT] = *two {
+                let [first, width, pitch] = [x, wide, WIDTH].map(|of| u64::from(of) * 4);
+                let rows = Rows::new(TO + first, width, pitch);
+                let end = TO + pitch * u64::from(HEIGHT * DEPTH);
+                assert_eq!(own.may_touch_rows(&(TO + first..end), &rows), share, "{one:?} {two:?}");
+            }
         }
         // Ranges of bytes before, at, and behind each byte of the cube.
         let end = u64::from(WIDTH * HEIGHT * DEPTH) * 4;
@@ -82,6 +89,15 @@ fn a_kernel_that_polls_may_wait() {
     ] {
         assert_eq!(code(&TEXT.replace(load, other), "waits").may_wait(), waits, "{other}");
     }
+    // A loop with two entries.
+    let entered =
+        TEXT.replace("LOOP:\n", "    setp.eq.u64 %again, %in, 0;\n    @%again bra ALSO;\nLOOP:\n");
+    let entered = entered
+        .replace("    setp.eq.s32 %again, %seen, 0;", "ALSO:\n    setp.eq.s32 %again, %seen, 0;");
+    let entered = code(&entered, "waits");
+    let launch = Launch::new([1; 3], [1; 3], [0; 24]);
+    assert_eq!(may_touch(&entered, &launch), Err(Unknown::Irreducible));
+    assert!(entered.may_wait());
     // Not in the loop.
     let before = TEXT.replace(&format!("LOOP:\n    {load}"), &format!("{load}\nLOOP:"));
     assert_ne!(before, TEXT);
@@ -109,5 +125,38 @@ fn strong_loads_are_told_from_weak_ones() {
         let one = decode(architecture, &bits.to_le_bytes()).expect("known").remove(0);
         let Operation::Access(access) = one.operation else { panic!("{name}: {one:?}") };
         assert_eq!(access.strong, is_strong, "{name}");
+    }
+}
+
+/// A negative offset as a number without sign: the sum is more than an address.
+#[test]
+fn rows_are_those_of_the_address() {
+    let text = "
+        .version 8.0
+        .target sm_80
+        .address_size 64
+        .entry column(.param .u64 to, .param .u64 offset)
+        {
+            .reg .b32 %row;
+            .reg .b64 %to, %offset;
+            ld.param.u64 %to, [to];
+            ld.param.u64 %offset, [offset];
+            add.s64 %to, %to, %offset;
+            mov.u32 %row, %tid.x;
+            mul.wide.u32 %offset, %row, 48;
+            add.s64 %to, %to, %offset;
+            st.global.u32 [%to], %row;
+            ret;
+        }";
+    let code = code(text, "column");
+    for offset in [0_i64, 336, -336, -4] {
+        let parameters = [TO.to_le_bytes(), offset.to_le_bytes()].concat();
+        let launch = Launch::new([1; 3], [10, 1, 1], parameters);
+        let spans = may_touch(&code, &launch).expect("known");
+        let begin = TO.wrapping_add_signed(offset);
+        for at in begin..begin + 10 * 48 {
+            let expected = (at - begin) % 48 < 4;
+            assert_eq!(spans[0].may_touch(&(at..at + 1)), expected, "{offset} {at:x} {spans:x?}");
+        }
     }
 }

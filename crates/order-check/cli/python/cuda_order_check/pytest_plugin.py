@@ -117,7 +117,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--cuda-order-check",
         action="store_true",
         help="run under the command cuda-order-check: accesses that nothing orders fail the test that "
-        "makes them; the variable CUDA_ORDER_CHECK has settings, such as class=+reads",
+        "makes them; the variable CUDA_ORDER_CHECK has settings, such as class=+pools",
     )
 
 

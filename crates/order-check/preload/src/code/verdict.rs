@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use cuda_kernel_access::decode::AccessKind as Does;
 use cuda_kernel_access::execute::Touch;
-use cuda_kernel_access::touch::{Span, Uses};
+use cuda_kernel_access::touch::{Rows, Span, Uses};
 use cuda_order_check_engine::{Access, AccessKind, Other, Report};
 
 use crate::code::Reason;
@@ -166,10 +166,15 @@ fn may_be_of(span: &Span, uses: Option<Uses>) -> bool {
 /// Whether some access of a kernel may be of these bytes.
 fn may_hit(span: &Span, accesses: &[Access]) -> bool {
     let hits = |access: &Access| {
-        // So many rows that it does not matter are taken for one.
-        match access.each_row().nth(COMPARED) {
-            Some(_) => span.may_touch(&access.range),
-            None => access.each_row().any(|row| span.may_touch(&row)),
+        let mut rows = access.each_row();
+        match (rows.next(), rows.next(), rows.nth(COMPARED)) {
+            // Too many to compare one by one.
+            (Some(first), Some(second), Some(_)) => {
+                let width = first.end - first.start;
+                let rows = Rows::new(first.start, width, second.start - first.start);
+                span.may_touch_rows(&access.range, &rows)
+            }
+            _ => access.each_row().any(|row| span.may_touch(&row)),
         }
     };
     accesses.iter().any(hits)
@@ -318,9 +323,7 @@ fn of_two(
         return Verdict::Possible(0, BOUNDS.into());
     }
     // One of the two has no bounds that say anything, and all others are elsewhere.
-    let loose = |of: &Span| {
-        of.from_memory || of.bytes.as_ref().is_none_or(|bytes| !is_bounded(bytes, memory))
-    };
+    let loose = |of: &Span| of.bytes.as_ref().is_none_or(|bytes| !is_bounded(bytes, memory));
     let unbounded = |at: usize| {
         let ([own, other], [uses, others]) = match at {
             0 => ([first, second], uses),

@@ -279,6 +279,7 @@ fn findings_about_kernels_with_code() {
     kernels_of_ptx();
     kernels_in_graphs();
     order::parts_that_interleave();
+    order::many_rows();
     order::kernels_that_wait();
     order::bounds_alone();
     order::a_slot_that_memory_names();

@@ -60,6 +60,26 @@ pub(super) fn parts_that_interleave() {
     assert_eq!(found().len(), 1);
 }
 
+/// More rows than are compared one by one.
+pub(super) fn many_rows() {
+    const BEGIN: Address = MEMORY + (1 << 20);
+    let columns = |first: u64| {
+        let rows = Access::write(BEGIN + 4 * first, 8);
+        rows.rows(5000, Stride { width: 8, pitch: 32 })
+    };
+    for (first, expected) in [(2, 1), (6, 0)] {
+        let [a, b] = with_image("", image());
+        begin(&CALL, |watch| watch.allocated(BEGIN, 160_000, Memory::Device));
+        touch(a, "cuMemcpy2DAsync_v2", columns(first));
+        // The first six columns. Neither thread at the corners writes the third and the fourth.
+        let sizes = [1, 1, 1250, 8, 4, 1];
+        // It gets the address of the copy, and a negative column.
+        let back = u64::from((first as u32).wrapping_neg());
+        launch_of(PART_OF_CUBE, b, sizes, &[BEGIN + 4 * first, back, 6, 0, 4, 8, 4]);
+        assert_eq!(found().len(), expected, "{first}");
+    }
+}
+
 /// What a kernel waits for in memory is an order that is not seen.
 pub(super) fn kernels_that_wait() {
     let values = [INPUT, INPUT + 1024, MEMORY];
