@@ -72,9 +72,14 @@ impl Device {
         // SAFETY: a place for the one integer.
         let answer = unsafe { call!(driver, cuDeviceGet(&mut raw, asked)) }?;
         if answer.code == CUresult::CUDA_ERROR_INVALID_DEVICE {
-            // The count is only for the message. If counting fails, the first error is returned.
-            let count = Self::count(driver).map_err(|_| answer.error())?;
-            return Err(Error::NoSuchDevice { ordinal, count });
+            // The count is only for the message. If it does not explain the code, or cannot be had,
+            // the error is the driver's.
+            return Err(match Self::count(driver) {
+                Ok(count) if count <= ordinal => {
+                    answer.probably(Error::NoSuchDevice { ordinal, count })
+                }
+                _ => answer.error(),
+            });
         }
         answer.check()?;
         Ok(Self { driver, raw })

@@ -150,6 +150,13 @@ impl Answer {
     pub(crate) fn error(self) -> Error {
         log::failed(self.driver.symbols(), self.function, self.code)
     }
+
+    /// An error of this answer that names a probable cause, with what the driver logged.
+    #[cold]
+    pub(crate) fn probably(self, error: Error) -> Error {
+        log::note(self.driver.symbols(), self.function, self.code);
+        error
+    }
 }
 
 /// An entry point by its name and its pointer, from

@@ -4,7 +4,6 @@ use super::call::{Answer, call};
 use super::{Driver, fork};
 use crate::error::{Error, Result, log};
 use crate::sync::Ordering;
-use crate::sys::CUresult;
 
 #[cfg(doc)]
 use crate::sys::calls::*;
@@ -36,11 +35,6 @@ impl Driver {
 
     #[cold]
     fn init_error(self, Answer { function, code, .. }: Answer) -> Error {
-        // A driver returns this code for one cause: it was initialised in this process before a
-        // fork. The fork is known only if the driver was loaded before it.
-        if code == CUresult::CUDA_ERROR_NOT_INITIALIZED && self.0.process != std::process::id() {
-            return Error::ForkedChild { function };
-        }
         log::note(self.symbols(), function, code);
         Error::Init { code, library: self.file() }
     }

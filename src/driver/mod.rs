@@ -85,8 +85,6 @@ struct Instance {
     /// Called with what the host has read in place of asking the driver.
     host_reads: Option<&'static HostReads>,
     initialised: AtomicBool,
-    /// The process that loaded it. A forked child has another id.
-    process: u32,
 }
 
 /// Nothing of it changes in steps that a panic could interrupt. The closures are called by this
@@ -96,13 +94,7 @@ impl core::panic::RefUnwindSafe for Instance {}
 impl Instance {
     fn new(loaded: Loaded) -> Self {
         libraries::note(loaded.library);
-        Self {
-            loaded,
-            clock: None,
-            host_reads: None,
-            initialised: AtomicBool::new(false),
-            process: std::process::id(),
-        }
+        Self { loaded, clock: None, host_reads: None, initialised: AtomicBool::new(false) }
     }
 }
 

@@ -42,8 +42,8 @@ pub enum DescriptorError {
         /// The unknown bits.
         unknown: u16,
     },
-    /// The driver refused to open the descriptor, and the exporting process has the id of this
-    /// process.
+    /// The driver refused to open the descriptor with `CUDA_ERROR_INVALID_CONTEXT`, probably because
+    /// this process exported it: the exporting process has the id of this one.
     SameProcess {
         /// The process id.
         pid: u32,

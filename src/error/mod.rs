@@ -1,4 +1,4 @@
-//! The errors of this crate, with advice for those whose cause is known.
+//! The errors of this crate, with advice.
 
 mod advice;
 mod descriptor;
@@ -24,6 +24,11 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 /// If a driver call failed, the error keeps the driver's code ([`code`](Self::code)) and the call
 /// ([`function`](Self::function)). "No call was made" means that this crate found the mistake
 /// before the call.
+///
+/// A driver's code often has several causes. If such an error has a variant of its own, the variant
+/// names the probable cause: it is left when the flags and contexts of the objects exclude others,
+/// and other code may have asserted these wrongly, or destroyed an object. Then the text says
+/// "probably", and the code, the call and the driver's [lines](Self::driver_log) are there too.
 ///
 /// The [errors guide](crate::guide::errors) lists each error, its cause, and what to do. Pending
 /// work is not an error: see [`Progress`](crate::Progress).
@@ -88,9 +93,9 @@ pub enum Error {
         /// The call that was not made.
         function: Function,
     },
-    /// Two objects belong to different contexts, but the call needs one context. For recording and
-    /// timing events, a primary context and its [green](crate::Context::green) contexts count as
-    /// one.
+    /// Two objects belong to different contexts, but the call needs one context. With a code of the
+    /// driver, that is the probable cause. For recording and timing events, a primary context and
+    /// its [green](crate::Context::green) contexts count as one.
     ///
     /// No call was made in these cases:
     ///
@@ -121,14 +126,15 @@ pub enum Error {
         /// The call that was not made.
         function: Function,
     },
-    /// There is no device with this ordinal.
+    /// There is no device with this ordinal: [`cuDeviceGet`] failed, and the number of devices
+    /// explains it.
     NoSuchDevice {
         /// The requested ordinal.
         ordinal: u32,
         /// The number of devices; ordinals start at 0.
         count: u32,
     },
-    /// An event takes no time stamps. For elapsed time, create both events with
+    /// An event takes no time stamps; with a code of the driver, probably. For elapsed time, create both events with
     /// [`EventFlags::TIMING`](crate::EventFlags::TIMING).
     TimingDisabled {
         /// The call.
@@ -137,7 +143,8 @@ pub enum Error {
         /// [`LazyEvent`](crate::ext::LazyEvent) has no event yet.
         code: Option<CUresult>,
     },
-    /// An event was never recorded. Record both events before you call
+    /// An event was never recorded; with a code of the driver, probably. Record both events before
+    /// you call
     /// [`elapsed`](crate::EventRef::elapsed). Record a lazy event before you call
     /// [`wait_recorded`](crate::ext::LazyEvent::wait_recorded).
     NotRecorded {
@@ -196,8 +203,8 @@ pub enum Error {
         /// The device of the context.
         context: u16,
     },
-    /// The driver cannot import this handle as a [semaphore](crate::external) of that kind. Or one
-    /// call was given the same binary semaphore twice.
+    /// The driver cannot import this handle as a [semaphore](crate::external) of that kind; with a
+    /// code of the driver, probably. Or one call was given the same binary semaphore twice.
     NotASemaphore {
         /// The call.
         function: Function,
@@ -296,8 +303,7 @@ impl Error {
     ///
     /// In rare cases the lines belong to another call of the same function with the same error.
     ///
-    /// The log is not read for an error that names its cause, such as [`Error::NotRecorded`]. It is
-    /// not read for `CUDA_ERROR_NOT_READY`, `CUDA_ERROR_DEINITIALIZED` and
+    /// The log is not read for `CUDA_ERROR_NOT_READY`, `CUDA_ERROR_DEINITIALIZED` and
     /// `CUDA_ERROR_NOT_PERMITTED`.
     ///
     /// ```

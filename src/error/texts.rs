@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::advice::advice;
+use super::advice::{PROBABLY, advice};
 use super::{DescriptorError, Error};
 use crate::Version;
 use crate::sys::{CUresult, Function};
@@ -52,23 +52,23 @@ impl fmt::Display for Error {
                 f.write_str(
                     "one of the two events takes no time stamps; create both with \
                      EventFlags::TIMING, which interprocess events cannot have",
-                )
+                )?;
+                same_code(f, *code, "event")
             }
             Self::NotRecorded { function: Function::cuStreamWaitEvent, code } => {
                 function_and_code(f, Function::cuStreamWaitEvent, *code)?;
+                probably(f, *code)?;
                 f.write_str(
                     "the event was never recorded, and a wait does not include a later record; \
                      record it first",
-                )
+                )?;
+                same_code(f, *code, "event")
             }
             Self::NotRecorded { function, code } => {
                 function_and_code(f, *function, *code)?;
                 probably(f, *code)?;
                 f.write_str("one of the two events was never recorded; record both first")?;
-                if code.is_some() {
-                    f.write_str(" (a destroyed event has the same code)")?;
-                }
-                Ok(())
+                same_code(f, *code, "event")
             }
             Self::NotReady { function, code } => write!(
                 f,
@@ -177,18 +177,12 @@ fn unsupported(
 }
 
 fn no_such_device(f: &mut fmt::Formatter<'_>, ordinal: u32, count: u32) -> fmt::Result {
+    let code = CUresult::CUDA_ERROR_INVALID_DEVICE;
+    write!(f, "{} failed with {code}: there is no device {ordinal}: ", Function::cuDeviceGet)?;
     match count {
-        0 => write!(
-            f,
-            "there is no device {ordinal}: this process sees none; look at nvidia-smi and at \
-                CUDA_VISIBLE_DEVICES"
-        ),
-        1 => {
-            write!(f, "there is no device {ordinal}: the only device is device 0")
-        }
-        _ => {
-            write!(f, "there is no device {ordinal}: the devices are 0 to {}", count - 1)
-        }
+        0 => f.write_str("this process sees none; look at nvidia-smi and at CUDA_VISIBLE_DEVICES"),
+        1 => f.write_str("the only device is device 0"),
+        _ => write!(f, "the devices are 0 to {}", count - 1),
     }
 }
 
@@ -216,10 +210,22 @@ fn semaphore_of_other_device(
 }
 
 /// The driver's code has several causes, and this one is left when those that can be excluded are:
-/// by flags that other code may have asserted. Without a code this crate refused the call, and
-/// knows why.
+/// by flags and contexts that other code may have asserted. Without a code this crate refused the
+/// call, and knows why.
 fn probably(f: &mut fmt::Formatter<'_>, code: Option<CUresult>) -> fmt::Result {
-    if code.is_some() { f.write_str("probably ") } else { Ok(()) }
+    if code.is_some() { f.write_str(PROBABLY) } else { Ok(()) }
+}
+
+/// The cause that can never be excluded: other code has destroyed an object.
+fn same_code(
+    f: &mut fmt::Formatter<'_>,
+    code: Option<CUresult>,
+    object: &'static str,
+) -> fmt::Result {
+    match code {
+        Some(_) => write!(f, " (a destroyed {object} has the same code)"),
+        None => Ok(()),
+    }
 }
 
 fn not_a_semaphore(
@@ -238,6 +244,7 @@ fn not_a_semaphore(
         }
         _ => {
             function_and_code(f, function, code)?;
+            probably(f, code)?;
             f.write_str(
                 "the driver cannot import this handle as a semaphore of that kind; export an \
                  opaque file descriptor or NT handle with NVIDIA's driver, a new one for each \
@@ -256,7 +263,7 @@ fn other_context(
 ) -> fmt::Result {
     match (function, code) {
         (function, Some(code)) => {
-            write!(f, "{function} failed with {code}: ")?;
+            write!(f, "{function} failed with {code}: {PROBABLY}")?;
             event_of_other_context(f, function, device, other_device)
         }
         (Function::cuStreamGetCtx, None) => stream_of_other_context(f, device, other_device),
@@ -317,10 +324,10 @@ fn event_of_other_context(
     device: u16,
     other: u16,
 ) -> fmt::Result {
-    let what = match function {
-        Function::cuEventRecord | Function::cuEventRecordWithFlags => "stream",
-        Function::cuCtxRecordEvent => "work",
-        _ => "other event",
+    let (what, objects) = match function {
+        Function::cuEventRecord | Function::cuEventRecordWithFlags => ("stream", "event or stream"),
+        Function::cuCtxRecordEvent => ("work", "event or context"),
+        _ => ("other event", "event"),
     };
     if device == other {
         write!(f, "the event belongs to another context of device {device} than the {what}")?;
@@ -330,7 +337,7 @@ fn event_of_other_context(
             "the event belongs to a context of device {device}, the {what} to one of device {other}"
         )?;
     }
-    f.write_str("; both must belong to one context")
+    write!(f, "; both must belong to one context (a destroyed {objects} has the same code)")
 }
 
 fn stream_of_other_context(f: &mut fmt::Formatter<'_>, device: u16, other: u16) -> fmt::Result {
@@ -393,9 +400,11 @@ impl fmt::Display for DescriptorError {
             ),
             Self::SameProcess { pid } => write!(
                 f,
-                "it was exported by this process (id {pid}), and an interprocess event can be \
-                 opened only in another one; if it comes from a process in another pid namespace, \
-                 the two must not have the same id"
+                "{} failed with {}: {PROBABLY}this process (id {pid}) exported it, and an \
+                 interprocess event can be opened only in another one; if it comes from a process \
+                 in another pid namespace, the two must not have the same id",
+                Function::cuIpcOpenEventHandle,
+                CUresult::CUDA_ERROR_INVALID_CONTEXT,
             ),
             Self::DeviceMismatch { exported: Some(exported), context } => write!(
                 f,

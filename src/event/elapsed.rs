@@ -110,13 +110,13 @@ impl EventRef {
         let answer = Answer::new(self.driver, function, code);
         match code {
             CUresult::CUDA_ERROR_INVALID_HANDLE => {
-                if !(self.flags & end.flags).contains(EventFlags::TIMING) {
+                answer.probably(if !(self.flags & end.flags).contains(EventFlags::TIMING) {
                     Error::TimingDisabled { function, code: Some(code) }
                 } else if !self.context.shares_events(&end.context) {
                     self.context.mismatch(&end.context, function, Some(code))
                 } else {
                     Error::NotRecorded { function, code: Some(code) }
-                }
+                })
             }
             CUresult::CUDA_ERROR_NOT_READY => Error::NotReady { function, code },
             _ => answer.error(),

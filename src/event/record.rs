@@ -62,7 +62,7 @@ impl EventRef {
         self.mark_failed();
         let shared = self.context().shares_events(context);
         if answer.code == CUresult::CUDA_ERROR_INVALID_HANDLE && !shared {
-            self.context().mismatch(context, answer.function, Some(answer.code))
+            answer.probably(self.context().mismatch(context, answer.function, Some(answer.code)))
         } else {
             answer.error()
         }

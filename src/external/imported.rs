@@ -135,7 +135,9 @@ fn import_error(context: &Context, answer: Answer) -> Error {
         CUresult::CUDA_ERROR_INVALID_VALUE
         | CUresult::CUDA_ERROR_INVALID_HANDLE
         | CUresult::CUDA_ERROR_OPERATING_SYSTEM
-        | CUresult::CUDA_ERROR_UNKNOWN => Error::NotASemaphore { function, code: Some(code) },
+        | CUresult::CUDA_ERROR_UNKNOWN => {
+            answer.probably(Error::NotASemaphore { function, code: Some(code) })
+        }
         _ => answer.error(),
     }
 }

@@ -465,7 +465,7 @@ fn open_error(descriptor: &IpcEventDescriptor, answer: Answer) -> Error {
     let refused = answer.code == CUresult::CUDA_ERROR_INVALID_CONTEXT;
     match descriptor.origin {
         Some(Origin { pid, .. }) if refused && pid == std::process::id() => {
-            DescriptorError::SameProcess { pid }.into()
+            answer.probably(DescriptorError::SameProcess { pid }.into())
         }
         _ => answer.error(),
     }

@@ -6,7 +6,9 @@ use common::Gpu;
 use common::counting::Watched;
 use cuda_events::foundation::{call, with_current};
 use cuda_events::sys::{CUevent, CUresult, Function};
-use cuda_events::{Context, Device, Driver, Error, Event, EventFlags};
+use cuda_events::{
+    Context, Device, Driver, Error, Event, EventFlags, EventRef, Stream, StreamOptions,
+};
 use cuda_soft_driver::{Fault, OnMisuse, SoftDriver};
 
 use crate::common;
@@ -50,6 +52,39 @@ fn an_unexpected_code_has_the_drivers_lines() {
     for code in [CUresult::CUDA_ERROR_UNKNOWN, CUresult::CUDA_ERROR_INVALID_HANDLE] {
         soft.inject(Fault::on("cuEventQuery").once().answer(code));
         assert_eq!(query(soft.driver(), destroyed).driver_log(), None);
+    }
+}
+
+/// An error that names a probable cause has what the driver said about the call, too.
+#[test]
+fn a_probable_cause_has_the_drivers_lines() {
+    let builder = SoftDriver::builder().version(13, 0).devices(2);
+    let soft = builder.on_misuse(OnMisuse::Error).build();
+    let (own, other) = (context(soft.driver()), {
+        Device::new(soft.driver(), 1).and_then(Context::primary).expect("the second device's")
+    });
+    let timing = |context: &Context| Event::new(context, EventFlags::TIMING).expect("an event");
+    let stream = Stream::new(&own, StreamOptions::new()).expect("a stream");
+    let destroyed = timing(&own).as_raw();
+    // SAFETY: the software driver says what is wrong with a handle, and makes no use of it.
+    let of = |context: &Context, flags| unsafe { EventRef::from_raw(context, destroyed, flags) };
+    let (timed, plain) = (of(&own, EventFlags::TIMING), of(&own, EventFlags::empty()));
+    let elsewhere = of(&other, EventFlags::TIMING);
+    let never = timing(&own);
+    type Call<'a> = &'a dyn Fn() -> Option<Error>;
+    type IsNamed = fn(&Error) -> bool;
+    let cases: [(Call<'_>, IsNamed); 4] = [
+        (&|| plain.elapsed_ms(&timed).err(), |it| matches!(it, Error::TimingDisabled { .. })),
+        (&|| timed.elapsed_ms(&elsewhere).err(), |it| matches!(it, Error::ContextMismatch { .. })),
+        (&|| timed.elapsed_ms(&never).err(), |it| matches!(it, Error::NotRecorded { .. })),
+        (&|| elsewhere.record(&stream).err(), |it| matches!(it, Error::ContextMismatch { .. })),
+    ];
+    for (call, is_named) in cases {
+        let error = call().expect("it is destroyed");
+        assert!(is_named(&error), "{error}");
+        let log = error.driver_log().unwrap_or_else(|| panic!("a log of {error}"));
+        assert!(log.contains("was destroyed by cuEventDestroy_v2"), "{log}");
+        assert!(format!("{error:?}").ends_with(&format!("\n  the driver: {log}")), "{error:?}");
     }
 }
 

@@ -54,26 +54,36 @@ fn texts() -> Vec<(Error, &'static str)> {
             needs(Version::new(12, 0)),
             "cuStreamGetId is missing from the driver, although the driver reports CUDA 12.0",
         ),
-        (Error::NoSuchDevice { ordinal: 0, count: 0 }, "there is no device 0: this process sees"),
-        (Error::NoSuchDevice { ordinal: 1, count: 1 }, "there is no device 1: the only device is"),
+        (
+            Error::NoSuchDevice { ordinal: 0, count: 0 },
+            "cuDeviceGet failed with CUDA_ERROR_INVALID_DEVICE (101): there is no device 0: this process",
+        ),
+        (
+            Error::NoSuchDevice { ordinal: 1, count: 1 },
+            "cuDeviceGet failed with CUDA_ERROR_INVALID_DEVICE (101): there is no device 1: the only",
+        ),
         (
             Error::NoSuchDevice { ordinal: 9, count: 8 },
-            "there is no device 9: the devices are 0 to 7",
+            "cuDeviceGet failed with CUDA_ERROR_INVALID_DEVICE (101): there is no device 9: the \
+             devices are 0 to 7",
         ),
         (
             mismatch(RECORD, Some(HANDLE), [0, 0]),
-            "cuEventRecord failed with CUDA_ERROR_INVALID_HANDLE (400): the event belongs to \
-             another context of device 0 than the stream",
+            "cuEventRecord failed with CUDA_ERROR_INVALID_HANDLE (400): probably the event \
+             belongs to another context of device 0 than the stream; both must belong to one \
+             context (a destroyed event or stream has the same code)",
         ),
         (
             mismatch(ELAPSED, Some(HANDLE), [2, 1]),
-            "cuEventElapsedTime_v2 failed with CUDA_ERROR_INVALID_HANDLE (400): the event belongs \
-             to a context of device 2, the other event to one of device 1",
+            "cuEventElapsedTime_v2 failed with CUDA_ERROR_INVALID_HANDLE (400): probably the \
+             event belongs to a context of device 2, the other event to one of device 1; both must \
+             belong to one context (a destroyed event has the same code)",
         ),
         (
             mismatch(all, Some(HANDLE), [0, 1]),
-            "cuCtxRecordEvent failed with CUDA_ERROR_INVALID_HANDLE (400): the event belongs to a \
-             context of device 0, the work to one of device 1",
+            "cuCtxRecordEvent failed with CUDA_ERROR_INVALID_HANDLE (400): probably the event \
+             belongs to a context of device 0, the work to one of device 1; both must belong to \
+             one context (a destroyed event or context has the same code)",
         ),
         (
             mismatch(wait, None, [0, 0]),
@@ -103,7 +113,8 @@ fn texts() -> Vec<(Error, &'static str)> {
         (
             Error::TimingDisabled { function: ELAPSED, code: Some(HANDLE) },
             "cuEventElapsedTime_v2 failed with CUDA_ERROR_INVALID_HANDLE (400): probably one of \
-             the two events takes no time stamps",
+             the two events takes no time stamps; create both with EventFlags::TIMING, which \
+             interprocess events cannot have (a destroyed event has the same code)",
         ),
         (
             Error::NotRecorded { function: ELAPSED, code: None },
@@ -116,6 +127,20 @@ fn texts() -> Vec<(Error, &'static str)> {
         (
             Error::TimingDisabled { function: ELAPSED, code: None },
             "cuEventElapsedTime_v2 was not called: one of the two events takes no time stamps",
+        ),
+        (
+            Error::NotASemaphore { function: import, code: Some(CUresult(1)) },
+            "cuImportExternalSemaphore failed with CUDA_ERROR_INVALID_VALUE (1): probably the \
+             driver cannot import",
+        ),
+        (
+            Error::NotASemaphore { function: import, code: None },
+            "cuImportExternalSemaphore was not called: the driver cannot import",
+        ),
+        (
+            DescriptorError::SameProcess { pid: 17 }.into(),
+            "IPC event descriptor refused: cuIpcOpenEventHandle failed with \
+             CUDA_ERROR_INVALID_CONTEXT (201): probably this process (id 17) exported it",
         ),
         (
             Error::SemaphoreOfOtherDevice { function: import, semaphore: Some(1), context: 0 },
@@ -153,53 +178,87 @@ fn texts_name_what_is_wrong() {
     assert!(load.to_string().starts_with(&named), "{load}");
 }
 
-/// One code means different things for different calls.
+/// One code means different things for different calls. What the code does not say by itself is
+/// said as probable.
 #[test]
 fn advice_fits_the_call() {
     use cuda_events::sys::functions::*;
+    const PROBABLY: bool = true;
+    const SURELY: bool = false;
     for (function, code, advice) in [
-        (cuInit, 2, Some("the operating system refused")),
-        (cuDevicePrimaryCtxRetain, 2, Some("there is no room for the context")),
-        (cuIpcOpenEventHandle, 2, Some("the context's interprocess events")),
+        (cuInit, 2, Some((PROBABLY, "the operating system refused"))),
+        (cuDevicePrimaryCtxRetain, 2, Some((PROBABLY, "there is no room for the context"))),
+        (cuIpcOpenEventHandle, 2, Some((PROBABLY, "the context's interprocess events"))),
         (cuStreamCreate, 2, None),
-        (cuInit, 304, Some("the operating system refused")),
+        (cuInit, 304, Some((PROBABLY, "the operating system refused"))),
         (cuEventQuery, 304, None),
-        (cuInit, 801, Some("is not set up for CUDA")),
-        (cuEventCreate, 801, Some("has no interprocess events")),
+        (cuInit, 801, Some((PROBABLY, "is not set up for CUDA"))),
+        (cuEventCreate, 801, Some((PROBABLY, "has no interprocess events"))),
         (cuEventQuery, 801, None),
-        (cuInit, 3, Some("does not survive a fork")),
+        (cuInit, 3, Some((PROBABLY, "does not survive a fork"))),
         (cuEventQuery, 3, None),
-        (cuInit, 101, Some("nvidia-smi -L")),
+        (cuInit, 101, Some((PROBABLY, "nvidia-smi -L"))),
         (cuEventQuery, 101, None),
-        (cuInit, 999, Some("does not reach its kernel module")),
+        (cuInit, 999, Some((PROBABLY, "does not reach its kernel module"))),
         (cuEventQuery, 999, None),
-        (cuIpcOpenEventHandle, 201, Some("in the process that exported it")),
-        (cuEventCreate, 201, Some("no context is current")),
-        (cuEventDestroy_v2, 400, Some("has no such object")),
-        (cuEventQuery, 400, None),
-        (cuEventSynchronize, 1, Some("last recorded in a capture")),
+        (cuStreamQuery, 46, Some((PROBABLY, "uses the device exclusively"))),
+        (cuIpcOpenEventHandle, 201, Some((PROBABLY, "exported the event"))),
+        (cuIpcOpenEventHandle, 205, Some((PROBABLY, "the exporting process has ended"))),
+        (cuEventCreate, 201, Some((PROBABLY, "no context is current"))),
+        (cuEventDestroy_v2, 400, Some((PROBABLY, "has destroyed the object"))),
+        (cuEventQuery, 400, Some((PROBABLY, "has destroyed the object"))),
+        (cuEventSynchronize, 1, Some((PROBABLY, "last recorded in a capture"))),
+        (cuStreamWaitEvent, 1, Some((PROBABLY, "a wrong argument of a raw call has the same"))),
         (cuStreamQuery, 1, None),
-        (cuStreamBeginCapture_v2, 401, Some("is already capturing")),
-        (cuStreamEndCapture, 401, Some("is not capturing")),
+        (cuStreamBeginCapture_v2, 401, Some((PROBABLY, "is already capturing"))),
+        (cuStreamEndCapture, 401, Some((PROBABLY, "is not capturing"))),
         (cuStreamQuery, 401, None),
-        (cuStreamBeginCapture_v2, 900, Some("legacy default stream cannot be captured")),
-        (cuGraphLaunch, 900, Some("a graph cannot be launched")),
-        (cuCtxWaitEvent, 900, Some("a stream of the context is capturing")),
-        (cuEventRecord, 900, Some("see CaptureMode")),
-        (cuEventRecord, 810, Some("the MPS server")),
+        (cuEventQuery, 800, Some((PROBABLY, "a host function made the call"))),
+        (cuStreamBeginCapture_v2, 900, Some((PROBABLY, "which cannot be captured"))),
+        (cuGraphLaunch, 900, Some((PROBABLY, "a graph cannot be launched"))),
+        (cuCtxWaitEvent, 900, Some((PROBABLY, "a stream of the context is capturing"))),
+        (cuEventRecord, 900, Some((SURELY, "see CaptureMode"))),
+        (cuEventRecord, 810, Some((SURELY, "the MPS server"))),
+        (cuEventQuery, 907, Some((SURELY, "was last recorded in a capture"))),
+        (cuInit, 100, Some((SURELY, "no CUDA device is visible"))),
+        (cuStreamQuery, 719, Some((SURELY, "work on the device failed"))),
     ] {
         let code = CUresult(code);
         let (text, plain) =
             (refused(function, code).to_string(), format!("{function} failed with {code}"));
         match advice {
             None => assert_eq!(text, plain),
-            Some(advice) => {
-                assert!(text.starts_with(&format!("{plain}: ")) && text.contains(advice), "{text}")
+            Some((probably, advice)) => {
+                let said = text.strip_prefix(&format!("{plain}: ")).expect("advice");
+                assert!(said.contains(advice), "{text}");
+                assert_eq!(said.starts_with("probably "), probably, "{text}");
             }
         }
         if function == cuInit {
             assert_eq!(Error::Init { code, library: None }.to_string(), text);
         }
+    }
+}
+
+/// The driver's code comes first in every text, and a destroyed handle is one of the causes
+/// wherever the driver refused a handle.
+#[test]
+fn a_refused_handle_may_be_destroyed() {
+    let wait = Function::cuStreamWaitEvent;
+    for error in [
+        mismatch(RECORD, Some(HANDLE), [0, 0]),
+        mismatch(RECORD, Some(HANDLE), [0, 1]),
+        mismatch(ELAPSED, Some(HANDLE), [0, 1]),
+        mismatch(Function::cuCtxRecordEvent, Some(HANDLE), [0, 1]),
+        Error::TimingDisabled { function: ELAPSED, code: Some(HANDLE) },
+        Error::NotRecorded { function: ELAPSED, code: Some(HANDLE) },
+        Error::NotRecorded { function: wait, code: Some(HANDLE) },
+        refused(wait, HANDLE),
+        refused(Function::cuStreamSynchronize, HANDLE),
+    ] {
+        let text = error.to_string();
+        assert!(text.contains("failed with CUDA_ERROR_INVALID_HANDLE (400): probably "), "{text}");
+        assert!(text.contains("destroyed"), "{text}");
     }
 }
 
@@ -222,6 +281,7 @@ fn after_some_codes_only_a_new_process_recovers() {
 #[test]
 fn errors_give_the_call_and_the_code() {
     for (error, text) in texts() {
+        let text = text.strip_prefix("IPC event descriptor refused: ").unwrap_or(text);
         if let Some(named) = text.split(' ').next().filter(|word| word.starts_with("cu")) {
             assert_eq!(error.function().expect("the call that the text names").name(), named);
         }

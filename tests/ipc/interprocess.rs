@@ -302,10 +302,7 @@ fn the_exporting_process_cannot_import() {
     let refused = import(&gpu.context, &raw).expect_err("it is our own");
     let code = CUresult::CUDA_ERROR_INVALID_CONTEXT;
     assert_eq!(refused, Error::Driver { function: Function::cuIpcOpenEventHandle, code });
-    assert!(
-        refused.to_string().contains("cannot be opened in the process that exported it"),
-        "{refused}"
-    );
+    assert!(refused.to_string().contains("probably this process exported the event"), "{refused}");
     assert!(current(gpu.driver).is_null());
     // The event is none the worse for it.
     assert_eq!(event.query(), Ok(Progress::Done));
