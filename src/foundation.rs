@@ -164,7 +164,7 @@ pub fn checked(
     }
     match call(driver.symbols()) {
         Some(CUresult::CUDA_SUCCESS) => {
-            if function == Function::cuInit {
+            if function.initialises() {
                 fork::note_initialised();
             }
             Ok(())

@@ -162,6 +162,46 @@ impl Answer {
 /// An entry point by its name and its pointer, from
 /// [`Driver::entry_point`](crate::Driver::entry_point). [`call!`](crate::foundation::call) makes
 /// calls of it.
+///
+/// `F` is the function pointer itself, so a struct can keep entry points. The type that
+/// `entry_point` takes, and not that of the field, says which function is meant:
+///
+/// ```
+/// use cuda_events::foundation::{Entry, call};
+/// use cuda_events::sys::{CUdeviceptr, CUresult, EntryPointType, PFN_cuMemFree_v3020};
+/// use cuda_events::{Result, Version};
+///
+/// // A typedef `PFN_*` is an `Option` of the pointer; a type of your own need not be one.
+/// type Free = <PFN_cuMemFree_v3020 as EntryPointType>::Pointer;
+/// type Reserve =
+///     unsafe extern "C" fn(*mut CUdeviceptr, usize, usize, CUdeviceptr, u64) -> CUresult;
+///
+/// struct Memory {
+///     free: Entry<Free>,
+///     reserve: Entry<Reserve>,
+/// }
+///
+/// impl Memory {
+///     fn new(driver: cuda_events::Driver) -> Result<Self> {
+///         let (three, ten) = (Version::new(3, 2), Version::new(10, 2));
+///         // SAFETY: NVIDIA's `PFN_cuMemFree_v3020` and `PFN_cuMemAddressReserve_v10020`.
+///         let (free, reserve) = unsafe {
+///             let free = driver.entry_point::<Free>(c"cuMemFree", three)?;
+///             (free, driver.entry_point::<Reserve>(c"cuMemAddressReserve", ten)?)
+///         };
+///         Ok(Self { free, reserve })
+///     }
+/// }
+///
+/// # use cuda_soft_driver::examples::Driver;
+/// let driver = Driver::load()?;
+/// let memory = Memory::new(driver)?;
+/// # cuda_events::Device::count(driver)?;
+/// // SAFETY: freeing NULL does nothing.
+/// unsafe { call!(driver, (memory.free)(0)) }?;
+/// println!("{}", memory.reserve.function());
+/// # Ok::<(), cuda_events::Error>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct Entry<F> {
     pub(crate) function: Function,

@@ -274,8 +274,9 @@ impl Driver {
     /// [`call!`](crate::foundation::call) makes calls of the result, with this crate's checks and
     /// errors. Observers see no calls of functions that the table lacks, or has at another version.
     ///
-    /// Driver call: [`cuGetProcAddress`], unless the table has the function. Keep the result: each
-    /// other name is remembered for the rest of the process.
+    /// Driver call: [`cuGetProcAddress`], unless the table has the function at this version. Keep
+    /// the result: each other name is remembered for the rest of the process. [`Entry`] has an
+    /// example of a struct that keeps some.
     ///
     /// ```
     /// use std::ffi::c_char;
@@ -315,12 +316,25 @@ impl Driver {
         name: &'static CStr,
         version: Version,
     ) -> Result<Entry<T::Pointer>> {
-        let per_thread = self.is_per_thread_default_stream();
-        let function = Function::of(name, version, per_thread);
-        let mut address = self.symbols().address(function);
-        if address.is_null() {
-            address = resolve::find_by_name(self.symbols(), name, version, per_thread);
-        }
+        let (symbols, per_thread) = (self.symbols(), self.is_per_thread_default_stream());
+        let find = |version| resolve::find_by_name(symbols, name, version, per_thread);
+        let (function, address) = match Function::bound(name, version, per_thread) {
+            Some(function) => {
+                let address = symbols.address(function);
+                (function, if address.is_null() { find(version) } else { address })
+            }
+            None => {
+                let address = find(version);
+                // A version between two that the driver has names the older one: the table's, if
+                // the driver finds the same function at the table's version.
+                let same = Function::bound_versions(name, per_thread)
+                    .find(|(_, version)| !address.is_null() && find(*version) == address);
+                match same {
+                    Some((function, _)) => (function, symbols.address(function)),
+                    None => (Function::unbound(name, version), address),
+                }
+            }
+        };
         // SAFETY: NULL, or the driver's function of this name and version, whose type the caller
         // vouches for, and drivers are never unloaded.
         match unsafe { T::at(address) } {

@@ -1,6 +1,7 @@
 //! The errors of this crate, with advice.
 
 mod advice;
+#[cfg(feature = "safe")]
 mod descriptor;
 pub(crate) mod log;
 mod texts;
@@ -11,6 +12,7 @@ use crate::Version;
 use crate::loader::LoadError;
 use crate::sys::{CUresult, Function};
 
+#[cfg(feature = "safe")]
 pub use descriptor::DescriptorError;
 
 #[cfg(doc)]
@@ -228,6 +230,7 @@ pub enum Error {
         greatest: i32,
     },
     /// An IPC descriptor is invalid, or cannot be used here.
+    #[cfg(feature = "safe")]
     Descriptor(DescriptorError),
 }
 
@@ -265,6 +268,7 @@ impl Error {
             | Self::NotReady { function, .. } => Some(function),
             Self::Init { .. } => Some(Function::cuInit),
             Self::NoSuchDevice { .. } => Some(Function::cuDeviceGet),
+            #[cfg(feature = "safe")]
             Self::Descriptor(DescriptorError::SameProcess { .. }) => {
                 Some(Function::cuIpcOpenEventHandle)
             }
@@ -285,6 +289,7 @@ impl Error {
             | Self::TimingDisabled { code, .. }
             | Self::NotRecorded { code, .. } => code,
             Self::NoSuchDevice { .. } => Some(CUresult::CUDA_ERROR_INVALID_DEVICE),
+            #[cfg(feature = "safe")]
             Self::Descriptor(DescriptorError::SameProcess { .. }) => {
                 Some(CUresult::CUDA_ERROR_INVALID_CONTEXT)
             }
@@ -409,6 +414,7 @@ impl From<LoadError> for Error {
     }
 }
 
+#[cfg(feature = "safe")]
 impl From<DescriptorError> for Error {
     fn from(error: DescriptorError) -> Self {
         Self::Descriptor(error)

@@ -2,8 +2,10 @@
 
 use core::fmt;
 
+#[cfg(feature = "safe")]
+use super::DescriptorError;
+use super::Error;
 use super::advice::{PROBABLY, advice};
-use super::{DescriptorError, Error};
 use crate::Version;
 use crate::sys::{CUresult, Function};
 
@@ -130,6 +132,7 @@ impl fmt::Display for Error {
                 "stream priority {priority} is out of range: this context has {least} (least \
                  important) to {greatest} (most important)"
             ),
+            #[cfg(feature = "safe")]
             Self::Descriptor(error) => error.fmt(f),
         }
     }
@@ -154,12 +157,7 @@ fn unsupported(
     driver: Version,
 ) -> fmt::Result {
     if !function.is_in_table() {
-        // Whether CUDA has such a function is not known.
-        write!(f, "the driver, which supports CUDA {driver}, has no {function} of CUDA {since}")?;
-        return match driver < Version::new(11, 3) {
-            true => f.write_str(", or does not tell: it needs CUDA 11.3 for that"),
-            false => f.write_str("; name and version are those of a typedef PFN_* of NVIDIA's"),
-        };
+        return not_found(f, function, since, driver);
     }
     if driver < since {
         write!(
@@ -174,6 +172,51 @@ fn unsupported(
              the call exists since CUDA {since}"
         )
     }
+}
+
+/// The text for a function that the table lacks, and that the driver did not find. Whether CUDA has
+/// such a function is not known.
+fn not_found(
+    f: &mut fmt::Formatter<'_>,
+    function: Function,
+    since: Version,
+    driver: Version,
+) -> fmt::Result {
+    let name = function.name();
+    if name.is_empty() {
+        return f.write_str(
+            "the driver was not asked for a function without a name; give the name of a typedef \
+             PFN_* of NVIDIA's, such as cuMemAlloc of PFN_cuMemAlloc_v3020",
+        );
+    }
+    write!(f, "the driver, which supports CUDA {driver}, has no {name} of CUDA {since}")?;
+    if let Some((base, suffix)) = suffix(name) {
+        return write!(
+            f,
+            "; ask for {base} without {suffix}, as the version alone chooses the function: {since} \
+             if its typedef is PFN_{base}_v{}",
+            since.as_raw()
+        );
+    }
+    if driver < Version::new(11, 3) {
+        f.write_str(", or does not tell: it needs CUDA 11.3 for that")
+    } else if driver < since {
+        f.write_str("; update the driver")
+    } else {
+        f.write_str("; name and version are those of a typedef PFN_* of NVIDIA's")
+    }
+}
+
+/// The name that the driver takes, and what an exported name has behind it.
+fn suffix(name: &str) -> Option<(&str, &str)> {
+    let of_stream = ["_ptsz", "_ptds"].iter().find_map(|end| name.strip_suffix(end));
+    let base = of_stream.unwrap_or(name);
+    let of_version = base
+        .rsplit_once("_v")
+        .filter(|(_, digits)| !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit()));
+    let base = of_version.map_or(base, |(base, _)| base);
+    let suffix = name.get(base.len()..)?;
+    (!suffix.is_empty()).then_some((base, suffix))
 }
 
 fn no_such_device(f: &mut fmt::Formatter<'_>, ordinal: u32, count: u32) -> fmt::Result {
@@ -373,6 +416,7 @@ impl fmt::Debug for Error {
     }
 }
 
+#[cfg(feature = "safe")]
 impl fmt::Display for DescriptorError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("IPC event descriptor refused: ")?;
@@ -420,6 +464,7 @@ impl fmt::Display for DescriptorError {
     }
 }
 
+#[cfg(feature = "safe")]
 impl fmt::Debug for DescriptorError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

@@ -765,17 +765,26 @@ impl Function {
         self.0 as usize
     }
 
-    /// The entry point of this name and version: that of the table, or one for a function that the
-    /// table does not have. All above 65 000 have one name: none.
-    pub(crate) fn of(name: &'static CStr, version: Version, per_thread: bool) -> Self {
-        let base = name.to_str().unwrap_or_default();
-        let bound = ENTRY_POINTS.iter().find(|entry| {
+    /// The entry points of this name in the table, with their versions.
+    pub(crate) fn bound_versions(
+        name: &CStr,
+        per_thread: bool,
+    ) -> impl Iterator<Item = (Self, Version)> {
+        let of_name = move |entry: &&EntryPoint| entry.base.as_bytes() == name.to_bytes();
+        ENTRY_POINTS.iter().filter(of_name).map(move |entry| {
             let twin = entry.per_thread_version.filter(|_| per_thread);
-            entry.base == base && twin.unwrap_or(entry.version) == version
-        });
-        if let Some(bound) = bound {
-            return bound.function;
-        }
+            (entry.function, twin.unwrap_or(entry.version))
+        })
+    }
+
+    /// The entry point of this name and version, if the table has it.
+    pub(crate) fn bound(name: &CStr, version: Version, per_thread: bool) -> Option<Self> {
+        let mut versions = Self::bound_versions(name, per_thread);
+        versions.find(|(_, it)| *it == version).map(|(function, _)| function)
+    }
+
+    /// A function that the table does not have. All above 65 000 have one name: none.
+    pub(crate) fn unbound(name: &'static CStr, version: Version) -> Self {
         let same =
             |one: &Asked, other: &Asked| one.name == other.name && one.version == other.version;
         let item = ASKED.add(Asked { name, version }, same);
@@ -784,7 +793,15 @@ impl Function {
         Self(at.unwrap_or(Self::NAMELESS))
     }
 
+    /// Whether a success of it initialises the driver: `cuInit`, also a later one that the table
+    /// does not have.
+    #[inline(always)]
+    pub(crate) fn initialises(self) -> bool {
+        self == Self::cuInit || !self.is_in_table() && self.entry_point().base == "cuInit"
+    }
+
     /// Whether the table has it.
+    #[inline(always)]
     pub(crate) fn is_in_table(self) -> bool {
         usize::from(self.0) < ENTRY_POINTS.len()
     }
@@ -834,5 +851,17 @@ impl fmt::Display for Function {
 impl fmt::Debug for Symbols {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Symbols").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_cu_init_initialises() {
+        let of = |name| Function::unbound(name, Version::new(99, 0)).initialises();
+        assert!(Function::cuInit.initialises() && of(c"cuInit"));
+        assert!(!Function::cuDeviceGet.initialises() && !of(c"cuInitialise") && !of(c""));
     }
 }

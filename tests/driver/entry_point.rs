@@ -124,6 +124,90 @@ fn a_function_of_the_table() {
     assert_eq!(found.pointer() as usize, gpu.driver.symbols().cuStreamQuery as usize);
 }
 
+type Any = unsafe extern "C" fn() -> CUresult;
+
+/// A version between two of the driver's names the older one: if the table has that, it is the
+/// table's, also for observers. One that the table lacks is no other version of it.
+#[test]
+fn a_version_between_two() {
+    let gpu = Gpu::new();
+    #[cfg(feature = "observe")]
+    let drivers = [gpu.driver, gpu.driver.observe(|_| {}).expect("an observer")];
+    #[cfg(not(feature = "observe"))]
+    let drivers = [gpu.driver];
+    for driver in drivers {
+        if driver.version() < Version::new(12, 9) {
+            return;
+        }
+        for (name, version, expected) in [
+            (c"cuInit", (2, 1), Some(Function::cuInit)),
+            (c"cuInit", (12, 9), Some(Function::cuInit)),
+            (c"cuMemAlloc", (4, 0), Some(Function::cuMemAlloc_v2)),
+            (c"cuEventElapsedTime", (12, 0), Some(Function::cuEventElapsedTime)),
+            (c"cuEventElapsedTime", (12, 9), Some(Function::cuEventElapsedTime_v2)),
+            // 2.0, which the table lacks; it has 3.2.
+            (c"cuMemAlloc", (2, 1), None),
+        ] {
+            let version = Version::new(version.0, version.1);
+            // SAFETY: it is not called.
+            let found = unsafe { driver.entry_point::<Any>(name, version) };
+            let entry = match found {
+                Ok(entry) => entry,
+                Err(error) if expected.is_none() => {
+                    assert!(matches!(error, Error::Unsupported { .. }), "{error}");
+                    continue;
+                }
+                Err(error) => panic!("{error}"),
+            };
+            match expected {
+                Some(function) => {
+                    assert_eq!(entry.function(), function, "{name:?} {version}");
+                    let address = driver.symbols().address(function);
+                    assert_eq!(entry.pointer() as usize, address as usize, "{name:?} {version}");
+                }
+                None => {
+                    assert_ne!(entry.function(), Function::cuMemAlloc_v2);
+                    assert_eq!(entry.function().entry_point().version, version);
+                }
+            }
+        }
+    }
+}
+
+/// An error for a name that no driver knows says which name to use.
+#[test]
+fn a_name_that_is_none() {
+    let gpu = Gpu::new();
+    let newer = Version::new(99, 0);
+    for (name, version, part) in [
+        (c"", Version::new(2, 0), "a function without a name; give the name of a typedef PFN_*"),
+        (
+            c"cuMemAlloc_v2",
+            Version::new(3, 2),
+            "ask for cuMemAlloc without _v2, as the version alone chooses the function: 3.2 if its \
+             typedef is PFN_cuMemAlloc_v3020",
+        ),
+        (
+            c"cuStreamQuery_ptsz",
+            Version::new(7, 0),
+            "ask for cuStreamQuery without _ptsz, as the version alone",
+        ),
+        (
+            c"cuStreamGetCtx_v2_ptsz",
+            Version::new(12, 5),
+            "ask for cuStreamGetCtx without _v2_ptsz, as the version alone",
+        ),
+        (c"cuNothing", newer, "; update the driver"),
+        (c"cuNothing_version", Version::new(2, 0), "; name and version are those of a typedef"),
+    ] {
+        // SAFETY: no driver has it.
+        let error = unsafe { gpu.driver.entry_point::<Any>(name, version) }.expect_err("none");
+        let text = error.to_string();
+        let old = gpu.driver.version() < Version::new(11, 3);
+        assert!(text.contains(part) || old && text.contains("it needs CUDA 11.3"), "{text}");
+    }
+}
+
 /// One that is found is called in no forked child, and a call on the current context is made there.
 #[test]
 fn the_checks_are_those_of_other_calls() {
@@ -168,4 +252,24 @@ fn not_in_a_forked_child() {
         format!("{}", result == Err(Error::ForkedChild { function }))
     });
     assert_eq!(refused, ("true".to_owned(), 0));
+}
+
+/// A child is recognised that was forked after a `cuInit` by any version of its name.
+#[cfg(unix)]
+#[test]
+fn a_fork_after_a_cu_init_of_another_version() {
+    own_process!();
+    let (driver, _soft) = common::load(&LoadOptions::new());
+    if driver.version() < Version::new(11, 3) {
+        return;
+    }
+    type Init = unsafe extern "C" fn(u32) -> CUresult;
+    // SAFETY: the type has been the same since 2.0.
+    let init = unsafe { driver.entry_point::<Init>(c"cuInit", Version::new(2, 1)) };
+    let init = init.expect("every driver has it");
+    // SAFETY: the flags must be 0.
+    unsafe { call!(driver, (init)(0)) }.expect("a driver");
+    let refused = in_child(|| format!("{:?}", Device::count(driver)));
+    assert_eq!(refused.1, 0);
+    assert!(refused.0.contains("cuInit was not called: this process was forked"), "{refused:?}");
 }
