@@ -64,13 +64,15 @@
 //! # Ok::<(), cuda_events::Error>(())
 //! ```
 
+#[cfg(all(doc, feature = "safe"))]
+use crate::capture::Capture;
 #[cfg(feature = "safe")]
 use crate::context::Context;
 use crate::driver::{Driver, fork};
 use crate::error::{Error, Result, log};
-use crate::sys::{CUresult, Function, Symbols};
 #[cfg(doc)]
-use crate::{capture::Capture, sys::calls::*};
+use crate::sys::calls::*;
+use crate::sys::{CUresult, Function, Symbols};
 
 #[cfg(feature = "safe")]
 pub use crate::capture::external::OwnCapture;

@@ -146,10 +146,16 @@
     clippy::indexing_slicing,
     clippy::unreachable
 )]
-// What the safe layer alone uses is dead without it.
+// What the safe layer alone uses is dead without it, and links to it lead nowhere.
 #![cfg_attr(
     not(feature = "safe"),
-    allow(dead_code, unreachable_pub, unused_imports, unused_macros)
+    allow(
+        dead_code,
+        unreachable_pub,
+        unused_imports,
+        unused_macros,
+        rustdoc::broken_intra_doc_links
+    )
 )]
 #![cfg_attr(
     test,

@@ -59,6 +59,7 @@ impl From<GraphNode> for CaptureDependency {
 /// Whether new dependencies of a capturing stream are added to the old ones, or replace them.
 /// [`CaptureDependency`] has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum DependencyUpdate {
     /// The old dependencies stay, and the new ones are added
     /// (`CU_STREAM_ADD_CAPTURE_DEPENDENCIES`).

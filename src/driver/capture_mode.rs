@@ -19,6 +19,7 @@ use crate::sys::calls::*;
 /// synchronization of other streams and events. [`Capture`](crate::capture::Capture) and
 /// [`ThreadCaptureMode`] have examples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum CaptureMode {
     /// Unsafe calls fail and invalidate the capture in all threads, except in
     /// [exempt](ThreadCaptureMode) threads.

@@ -29,7 +29,7 @@ use crate::sys::calls::*;
 /// fn wait(stream: &StreamRef) -> cuda_events::Result<bool> {
 ///     match stream.capture_status()? {
 ///         CaptureStatus::None => stream.synchronize().map(|()| true),
-///         CaptureStatus::Active | CaptureStatus::Invalidated => Ok(false),
+///         _ => Ok(false),
 ///     }
 /// }
 /// assert!(wait(&stream)?);
@@ -40,6 +40,7 @@ use crate::sys::calls::*;
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum CaptureStatus {
     /// The stream is not capturing: its work is executed.
     None,

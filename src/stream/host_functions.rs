@@ -178,8 +178,7 @@ impl StreamRef {
     ///
     /// If the stream's context fails, the callback is called with the error. That error names
     /// [`cuStreamAddCallback`], and not the work that failed. The callback may run under a lock of
-    /// the driver, so it should be short. NVIDIA's documentation says that `cuStreamAddCallback`
-    /// may be removed in future.
+    /// the driver, so it should be short.
     ///
     /// Two driver calls: [`cuStreamIsCapturing`] and `cuStreamAddCallback`.
     ///
@@ -200,10 +199,12 @@ impl StreamRef {
     ///
     /// # Errors
     ///
-    /// As [`launch_host_function`](Self::launch_host_function).
+    /// As [`launch_host_function`](Self::launch_host_function), and [`Error::Unsupported`] if the
+    /// driver no longer has `cuStreamAddCallback`: NVIDIA's documentation says that it may be
+    /// removed.
     #[doc(alias = "cuStreamAddCallback")]
     pub fn add_callback(&self, callback: impl FnOnce(Result<()>) + Send + 'static) -> Result<()> {
-        let add = entry!(self, cuStreamAddCallback);
+        let add = entry!(self, cuStreamAddCallback?)?;
         let closure = Box::new(move |status| callback(add.function.check(status)));
         self.launch(add, closure, |add, number| {
             // SAFETY: the stream is alive as long as `self` is; the function takes any number; the

@@ -55,6 +55,7 @@ use crate::sys::calls::*;
 /// examples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
+#[non_exhaustive]
 pub enum WaitCondition {
     /// Memory minus value, as a signed number, is not negative. This is a greater-or-equal that
     /// also works when a counter wraps round.
@@ -102,6 +103,7 @@ debug_by_names!(WaitValueFlags, WriteValueFlags);
 /// The scope of a memory barrier; [`MemOp`] has an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
+#[non_exhaustive]
 pub enum BarrierScope {
     /// The host and all devices.
     #[doc(alias = "CU_STREAM_MEMORY_BARRIER_TYPE_SYS")]

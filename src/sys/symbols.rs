@@ -566,7 +566,7 @@ macro_rules! for_each_entry_point {
                     PFN_cuStreamSetAttribute_v11000_ptsz;
                 optional cuStreamCopyAttributes PFN_cuStreamCopyAttributes_v11000
                     PFN_cuStreamCopyAttributes_v11000_ptsz;
-                required cuStreamAddCallback PFN_cuStreamAddCallback_v5000
+                optional cuStreamAddCallback PFN_cuStreamAddCallback_v5000
                     PFN_cuStreamAddCallback_v7000_ptsz;
                 optional cuStreamAttachMemAsync PFN_cuStreamAttachMemAsync_v6000
                     PFN_cuStreamAttachMemAsync_v7000_ptsz;

@@ -13,7 +13,9 @@ use common::counting::{counting, fail_next};
 use common::{load, shared_library};
 use cuda_events::loader::LoadFailure;
 use cuda_events::sys::*;
-use cuda_events::{Device, Driver, Error, LoadOptions, Version};
+use cuda_events::{
+    Context, Device, Driver, Error, EventFlags, LoadOptions, Stream, StreamOptions, Version,
+};
 
 use crate::loading::*;
 
@@ -81,6 +83,108 @@ fn a_bare_driver_lacks_all_that_is_required() {
     );
     assert!(failure.to_string().ends_with(&more), "{failure}");
     assert_eq!(failure, LoadFailure::MissingSymbols { driver: real.version(), functions });
+}
+
+/// What every driver has had since CUDA 11.0, and nothing that NVIDIA means to remove. A line less
+/// changes a field of `Symbols`, and a line more refuses drivers that were accepted: both break
+/// callers, so the list stays as it is.
+const REQUIRED: [&str; 63] = [
+    "cuInit",
+    "cuDriverGetVersion",
+    "cuGetErrorName",
+    "cuGetErrorString",
+    "cuDeviceGet",
+    "cuDeviceGetCount",
+    "cuDeviceGetName",
+    "cuDeviceGetAttribute",
+    "cuDeviceTotalMem_v2",
+    "cuDeviceGetUuid",
+    "cuDevicePrimaryCtxRetain",
+    "cuDevicePrimaryCtxRelease_v2",
+    "cuDevicePrimaryCtxGetState",
+    "cuCtxCreate_v2",
+    "cuCtxDestroy_v2",
+    "cuCtxGetCurrent",
+    "cuCtxSetCurrent",
+    "cuCtxPushCurrent_v2",
+    "cuCtxPopCurrent_v2",
+    "cuCtxGetDevice",
+    "cuCtxSynchronize",
+    "cuCtxGetStreamPriorityRange",
+    "cuCtxGetFlags",
+    "cuEventCreate",
+    "cuEventDestroy_v2",
+    "cuEventRecord",
+    "cuEventQuery",
+    "cuEventSynchronize",
+    "cuEventElapsedTime",
+    "cuIpcGetEventHandle",
+    "cuIpcOpenEventHandle",
+    "cuMemGetInfo_v2",
+    "cuMemAlloc_v2",
+    "cuMemFree_v2",
+    "cuIpcGetMemHandle",
+    "cuIpcCloseMemHandle",
+    "cuMemHostAlloc",
+    "cuMemFreeHost",
+    "cuMemHostRegister_v2",
+    "cuMemHostGetDevicePointer_v2",
+    "cuMemsetD8Async",
+    "cuMemsetD32Async",
+    "cuMemcpyHtoDAsync_v2",
+    "cuMemcpyDtoHAsync_v2",
+    "cuMemcpyDtoDAsync_v2",
+    "cuStreamCreate",
+    "cuStreamCreateWithPriority",
+    "cuStreamDestroy_v2",
+    "cuStreamQuery",
+    "cuStreamSynchronize",
+    "cuStreamWaitEvent",
+    "cuStreamGetPriority",
+    "cuStreamGetFlags",
+    "cuStreamGetCtx",
+    "cuStreamBeginCapture_v2",
+    "cuStreamEndCapture",
+    "cuStreamIsCapturing",
+    "cuThreadExchangeStreamCaptureMode",
+    "cuLaunchHostFunc",
+    "cuGraphCreate",
+    "cuGraphLaunch",
+    "cuGraphDestroy",
+    "cuGraphExecDestroy",
+];
+
+#[test]
+fn the_required_entry_points_are_frozen() {
+    let required = ENTRY_POINTS.iter().filter(|entry| entry.required);
+    let names: Vec<_> = required.map(|entry| entry.function.name()).collect();
+    assert_eq!(names, REQUIRED);
+    let too_new = |name: &str| {
+        let entry = ENTRY_POINTS.iter().find(|entry| entry.name.to_bytes() == name.as_bytes());
+        entry.is_none_or(|entry| entry.version > Version::new(11, 0))
+    };
+    assert_eq!(REQUIRED.iter().find(|name| too_new(name)), None);
+}
+
+/// A driver that has these and no other function can be used. What it lacks is an error.
+#[test]
+fn what_is_required_is_enough() {
+    let (real, _soft) = load(&LoadOptions::new());
+    let driver = in_front_of(real, |name| {
+        let required = name.to_str().is_ok_and(|name| REQUIRED.contains(&name));
+        (!required).then_some(null_mut())
+    });
+    let driver = driver.expect("nothing that is required is missing");
+    let context = Device::new(driver, 0).and_then(Context::primary).expect("the context");
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let event = stream.record_event(EventFlags::empty()).expect("a record");
+    stream.wait_event(&event).and_then(|()| event.synchronize()).expect("no work");
+    let error = stream.add_callback(|_| {}).expect_err("the driver does not have it any more");
+    assert!(matches!(error, Error::Unsupported { .. }), "{error}");
+    assert_eq!(error.function(), Some(Function::cuStreamAddCallback));
+    let text = error.to_string();
+    assert!(text.contains("cuStreamAddCallback is missing from the driver"), "{text}");
+    stream.launch_host_function(|| {}).and_then(|()| stream.synchronize()).expect("its like");
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn a_context_that_has_failed_never_writes_a_value() {
         assert_eq!(write(stream, word, 2, 0).0, OK);
         // Callbacks are called after a failure, too.
         let place = std::ptr::from_ref(&called).cast_mut().cast();
-        assert_eq!((raw.cuStreamAddCallback)(stream, Some(set), place, 0).0, OK);
+        assert_eq!(raw.cuStreamAddCallback.unwrap()(stream, Some(set), place, 0).0, OK);
         raw.soft.fail_contexts(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
         latch.release();
         assert_eq!(write(stream, word, 3, 0), CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);

@@ -428,7 +428,10 @@ fn a_context_that_failed_stays_so() {
     unsafe extern "C" fn callback(_: CUstream, status: CUresult, _: *mut std::ffi::c_void) {
         *STATUS.lock().unwrap() = Some(status.0);
     }
-    assert_eq!(unsafe { (raw.cuStreamAddCallback)(stream, Some(callback), null_mut(), 0) }.0, OK);
+    assert_eq!(
+        unsafe { raw.cuStreamAddCallback.unwrap()(stream, Some(callback), null_mut(), 0) }.0,
+        OK
+    );
     raw.record(event, stream);
     raw.wait(waiting, event);
     raw.soft.fail_contexts(CUresult(719));
@@ -659,7 +662,10 @@ fn nothing_is_held_back_in_a_context_that_failed() {
         raw.sync(other);
     }
     // The memory goes with its context: a free waits for all work, and so for what is held.
-    assert_eq!(unsafe { (raw.cuStreamAddCallback)(stream, Some(callback), null_mut(), 0) }.0, OK);
+    assert_eq!(
+        unsafe { raw.cuStreamAddCallback.unwrap()(stream, Some(callback), null_mut(), 0) }.0,
+        OK
+    );
     raw.record(event, stream);
     raw.soft.fail_contexts(CUresult(719));
     // A thread that waits for the streams is not held either, the last release above all.
