@@ -118,7 +118,8 @@ impl Driver {
     /// `nvcuda.dll` of the system folder. In a 32-bit program no library is tried.
     ///
     /// Later calls return the same driver and open nothing, as long as `CUDA_EVENTS_DRIVER` does
-    /// not change. After an error, the next call tries again.
+    /// not change; a value that the process was not started with is refused. After an error, the
+    /// next call tries again.
     ///
     /// Any thread may call `load`, also in the initialisation code of a library. Two threads that
     /// load at the same time get the same `Driver`.

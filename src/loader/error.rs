@@ -121,6 +121,10 @@ pub enum LoadFailure {
     Stub,
     /// [`cuDriverGetVersion`] failed with this code.
     Version(CUresult),
+    /// [`DRIVER_VARIABLE`] has another value than the process was started with, or that cannot be
+    /// excluded, as there is no `/proc` or the process has overwritten the environment of its
+    /// start. Nothing was opened.
+    ChangedVariable,
     /// The driver lacks entry points that this crate requires.
     MissingSymbols {
         /// The driver's version.
@@ -148,6 +152,11 @@ impl fmt::Display for LoadFailure {
                 "the CUDA toolkit's stub library (CUDA_ERROR_STUB_LIBRARY, 34), which is for \
                  linking only; take its folder out of the library search path and install the \
                  NVIDIA display driver",
+            ),
+            Self::ChangedVariable => write!(
+                f,
+                "this process was not started with that value of {DRIVER_VARIABLE}; set it before \
+                 the start, or name the library by LoadOptions::path"
             ),
             Self::Version(code) => write!(f, "cuDriverGetVersion failed with {code}"),
             Self::MissingSymbols { driver, functions } => {

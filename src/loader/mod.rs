@@ -45,8 +45,11 @@ use crate::sys::calls::*;
 /// * on platforms where such rights cannot be detected.
 ///
 /// Whoever starts a process may set its environment, and answers for this variable as for
-/// `LD_LIBRARY_PATH`, so loading by it is safe. Code that sets it in its own process vouches for the
-/// library as the caller of [`LoadOptions::path`] does.
+/// `LD_LIBRARY_PATH`, so loading by it is safe. A program that names a library itself must vouch for
+/// it ([`LoadOptions::path`]), and this variable is no way around that: on Linux a value that the
+/// process was not started with is refused ([`LoadFailure::ChangedVariable`]). Windows does not keep
+/// the environment of the start. There code that sets the variable for its own process vouches for
+/// the library.
 pub const DRIVER_VARIABLE: &str = "CUDA_EVENTS_DRIVER";
 
 /// Options for [`Driver::load_with`](crate::Driver::load_with): the library and the default stream.
@@ -189,6 +192,9 @@ fn acceptable(candidate: &Path, origin: Origin) -> Result<(), LoadFailure> {
         return Err(LoadFailure::StaticProgram);
     }
     let name = candidate.as_os_str();
+    if origin == Origin::Environment && !platform::started_with(DRIVER_VARIABLE, name) {
+        return Err(LoadFailure::ChangedVariable);
+    }
     if name.is_empty() {
         // For dlopen an empty name is the program itself.
         return Err(LoadFailure::Open("the path is empty".to_owned()));
@@ -205,7 +211,7 @@ fn acceptable(candidate: &Path, origin: Origin) -> Result<(), LoadFailure> {
 #[allow(unsafe_code)]
 fn open_one(candidate: &Path, per_thread: bool) -> Result<Loaded, LoadFailure> {
     // SAFETY: the library has the name of the NVIDIA driver in a place that the system trusts, or
-    // whoever set the environment named it, or the caller of `LoadOptions::path` vouches for it.
+    // whoever started the process named it, or the caller of `LoadOptions::path` vouches for it.
     let library = unsafe { platform::open(candidate) }.map_err(LoadFailure::Open)?;
     let mut export = |name: &CStr| library.symbol(name);
     // SAFETY: these are what the library exports under the driver's names, and it is never unloaded

@@ -217,6 +217,26 @@ pub(crate) fn privileged() -> bool {
     auxiliary(AT_SECURE) != 0
 }
 
+/// Whether the process was started with this value of an environment variable. Code of the process
+/// can change what [`var_os`](std::env::var_os) returns, without `unsafe` before edition 2024. It
+/// does not change what the kernel keeps of the start.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) fn started_with(variable: &str, value: &std::ffi::OsStr) -> bool {
+    let Ok(environment) = std::fs::read("/proc/self/environ") else { return false };
+    let mut values = environment.split(|&byte| byte == 0).filter_map(|entry| {
+        entry.strip_prefix(variable.as_bytes()).and_then(|rest| rest.strip_prefix(b"="))
+    });
+    // The first counts, as for getenv.
+    values.next() == Some(value.as_encoded_bytes())
+}
+
+/// Whether the process was started with this value of an environment variable, where the system
+/// keeps that.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(crate) fn started_with(_variable: &str, _value: &std::ffi::OsStr) -> bool {
+    true
+}
+
 /// A word of the auxiliary vector, which the kernel gives each program; 0 if it is not there.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 #[allow(unsafe_code)]

@@ -16,7 +16,7 @@ use std::process::Command;
 use common::child::{self, full_name, role, say};
 use common::{say_not_run, shared_library};
 use cuda_events::loader::{DRIVER_VARIABLE, LoadFailure};
-use cuda_events::{Device, Driver};
+use cuda_events::{Device, Driver, LoadOptions};
 
 use crate::loading::*;
 
@@ -125,6 +125,62 @@ fn the_variable_names_the_one_library() {
     for named in [shared_library(), folder.path("missing.so")] {
         in_child("the_variable_names_the_one_library", |command| {
             command.env(DRIVER_VARIABLE, named).env(SEARCH_VARIABLE, &folder.0);
+        });
+    }
+}
+
+/// A program cannot choose the library by its own environment: setting that is safe code in older
+/// editions, and naming a library is not.
+#[test]
+fn a_process_cannot_change_the_variable() {
+    let set = |value: &Path| {
+        // SAFETY: the process has no other thread that reads or writes its environment.
+        unsafe { std::env::set_var(DRIVER_VARIABLE, value) };
+    };
+    if role().is_some() {
+        let started = std::env::var_os(DRIVER_VARIABLE).filter(|value| !value.is_empty());
+        let changed = shared_library();
+        set(&changed);
+        let error = refused(Driver::load());
+        assert_eq!(only_failure(&error, &changed), LoadFailure::ChangedVariable);
+        let text = error.to_string();
+        assert!(
+            text.contains("this process was not started with that value of CUDA_EVENTS_DRIVER"),
+            "{text}"
+        );
+        // SAFETY: there is no such file.
+        let missing = unsafe { LoadOptions::new().path("/missing") };
+        let other = refused(Driver::load_with(&missing));
+        assert!(matches!(only_failure(&other, Path::new("/missing")), LoadFailure::Open(_)));
+        let Some(started) = started else {
+            return say("done");
+        };
+        // What it was started with counts again, also if it is a part of another value.
+        set(Path::new(&started));
+        let driver = Driver::load().expect("what the process was started with");
+        let mut longer = started.clone();
+        longer.push("2");
+        set(Path::new(&longer));
+        assert_eq!(
+            only_failure(&refused(Driver::load()), Path::new(&longer)),
+            LoadFailure::ChangedVariable
+        );
+        set(Path::new(&started));
+        assert_eq!(Driver::load(), Ok(driver));
+        return say("done");
+    }
+    let folder = Folder::new("changed");
+    let link = folder.path("another.so");
+    symlink(shared_library(), &link).expect("a symbolic link");
+    for named in [None, Some(PathBuf::new()), Some(link)] {
+        in_child("a_process_cannot_change_the_variable", |command| {
+            if let Some(named) = named {
+                // One with the name as its end, and one whose value has the assignment, are others.
+                let (other, value) = (format!("X{DRIVER_VARIABLE}"), shared_library());
+                command.env(other, value).env(DRIVER_VARIABLE, named);
+                let inside = format!("{DRIVER_VARIABLE}={}", shared_library().display());
+                command.env("A_TEST", inside);
+            }
         });
     }
 }

@@ -406,6 +406,7 @@ fn kind(failure: &LoadFailure) -> &'static str {
     match failure {
         LoadFailure::Open(_) => "open",
         LoadFailure::RelativePath => "relative",
+        LoadFailure::ChangedVariable => "changed",
         LoadFailure::NotADriver => "no-driver",
         LoadFailure::Stub => "stub",
         LoadFailure::MissingSymbols { .. } => "incomplete",
