@@ -5,6 +5,7 @@ use cuda_events_test_support as common;
 
 mod entry_point;
 mod fork;
+mod hidden_interface;
 mod loading;
 mod lookups;
 mod observer;
