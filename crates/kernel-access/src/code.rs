@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::callees;
 use crate::container::Kernel;
-use crate::decode::{DecodeError, INSTRUCTION, Instruction, Operation, Space};
+use crate::decode::{AccessKind, DecodeError, INSTRUCTION, Instruction, Operation, Space};
 use crate::flow::{Graph, NoGraph};
 use crate::ptx::{self, Module, PtxError};
 
@@ -146,7 +146,9 @@ impl Code {
         in_loops.chain(others).flat_map(|block| block.instructions.clone()).any(|at| {
             self.instructions.get(at).is_some_and(|one| match one.operation {
                 Operation::Access(access) => {
-                    access.strong && matches!(access.space, Space::Global | Space::Generic)
+                    let reads = matches!(access.kind, AccessKind::Read | AccessKind::Atomic);
+                    let global = matches!(access.space, Space::Global | Space::Generic);
+                    access.strong && reads && global
                 }
                 _ => false,
             })

@@ -27,6 +27,8 @@ pub struct Touch {
     /// How many bytes: exactly for reads and writes. For the others at most, and a copy to shared
     /// memory may also fill that with zeros and read nothing.
     pub bytes: u8,
+    /// As [`Access::strong`] has it.
+    pub strong: bool,
 }
 
 /// Where a thread's run ended.
@@ -616,7 +618,8 @@ impl State<'_> {
         if let Some(address) = place
             && holds == Some(true)
         {
-            self.touched.push(Touch { at, kind: access.kind, address, bytes: access.bytes });
+            let Access { kind, bytes, strong, .. } = access;
+            self.touched.push(Touch { at, kind, address, bytes, strong });
             // Of a part of a register the instruction does not tell how it is extended.
             if access.kind == AccessKind::Read && global && !self.wrote && access.bytes >= 4 {
                 let value = (self.memory)(address, access.bytes);

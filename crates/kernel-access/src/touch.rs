@@ -21,7 +21,7 @@ use std::fmt;
 use std::ops::Range;
 
 use crate::code::{Code, Launch};
-use crate::decode::{AccessKind, INSTRUCTION, Operation, Space};
+use crate::decode::{Access, AccessKind, INSTRUCTION, Operation, Space};
 use crate::evaluate::{Evaluator, Found, Seen};
 use crate::execute::{Touch, execute};
 use crate::form::Gaps;
@@ -171,6 +171,8 @@ pub struct Span {
     pub rows: Vec<Rows>,
     /// Where it is depends on what memory contains, as that of a gather does.
     pub from_memory: bool,
+    /// As [`Access::strong`](crate::decode::Access::strong) has it.
+    pub strong: bool,
 }
 
 impl Span {
@@ -260,7 +262,10 @@ pub fn may_touch(code: &Code, launch: &Launch) -> Result<Vec<Span>, Unknown> {
         let from_memory = others.iter().any(|word| word == MEMORY);
         // A function that is called from several places has several.
         match spans.iter_mut().find(|span| span.at == at) {
-            None => spans.push(Span { at, kind: access.kind, bytes, rows, from_memory }),
+            None => {
+                let Access { kind, strong, .. } = access;
+                spans.push(Span { at, kind, bytes, rows, from_memory, strong });
+            }
             Some(span) => {
                 span.bytes = span
                     .bytes

@@ -98,20 +98,30 @@ fn a_kernel_that_polls_may_wait() {
     let launch = Launch::new([1; 3], [1; 3], [0; 24]);
     assert_eq!(may_touch(&entered, &launch), Err(Unknown::Irreducible));
     assert!(entered.may_wait());
+    // What it stores does not make it wait.
+    let polls = TEXT.replace(load, "ld.global.u32 %seen, [%flag];");
+    let stores = polls.replace(
+        "    @%again bra LOOP;",
+        "    st.release.gpu.global.u32 [%flag], %seen;\n    @%again bra LOOP;",
+    );
+    assert!(stores != polls && !code(&stores, "waits").may_wait());
     // Not in the loop.
     let before = TEXT.replace(&format!("LOOP:\n    {load}"), &format!("{load}\nLOOP:"));
     assert_ne!(before, TEXT);
     assert!(!code(&before, "waits").may_wait());
 }
 
-/// Loads by nvcc 13.5, and what they are.
+/// Loads, stores and others by nvcc 13.5, and what they are.
 #[test]
-fn strong_loads_are_told_from_weak_ones() {
+fn strong_accesses_are_told_from_weak_ones() {
     let weak = [
         (80, 0x000e_a200_0c1e_1900_0000_0404_0402_7981_u128, "LDG.E"),
         (80, 0x000e_a800_0c0e_1900_0000_0c04_0209_7981, "LDG.E.EF"),
         (90, 0x000e_a200_0c1e_9900_0000_0004_0203_7981, "LDG.E.CONSTANT"),
         (100, 0x000e_ee00_0c1e_9900_0000_0004_0203_7981, "LDG.E.CONSTANT"),
+        (80, 0x000f_e200_0c10_1904_0000_0005_0200_7986, "STG.E"),
+        (90, 0x001f_e200_0c00_1904_0000_0005_0200_7986, "STG.E.EF"),
+        (120, 0x002f_e200_0c10_1904_0000_0007_0200_7986, "STG.E"),
     ];
     let strong = [
         (80, 0x000e_a400_0c1f_5900_0000_0004_0200_7981, "LDG.E.STRONG.SYS"),
@@ -119,6 +129,10 @@ fn strong_loads_are_told_from_weak_ones() {
         (90, 0x000e_a400_0c10_f900_0000_0004_0205_7980, "LD.E.STRONG.GPU"),
         (100, 0x000e_a400_0c11_5900_0000_0004_0205_7980, "LD.E.STRONG.SYS"),
         (90, 0x000e_a800_081e_e1c4_0000_00ff_0207_09a8, "ATOMG.E.ADD.STRONG.GPU"),
+        (80, 0x000f_e200_0c11_5904_0000_0005_0200_7986, "STG.E.STRONG.SYS"),
+        (90, 0x001f_e200_0c10_f904_0000_0005_0200_7986, "STG.E.STRONG.GPU"),
+        (100, 0x001f_e200_0811_8904_0000_0000_ff00_7986, "STG.E.MMIO.SYS"),
+        (120, 0x001f_e200_0c10_b904_0000_0005_0200_7986, "STG.E.STRONG.SM"),
     ];
     let all = weak.map(|of| (of, false)).into_iter().chain(strong.map(|of| (of, true)));
     for ((architecture, bits, name), is_strong) in all {

@@ -64,8 +64,8 @@ pub struct Access {
     pub bytes: u8,
     /// Where, if it is known how it is computed.
     pub address: Option<Address>,
-    /// It reads what other threads have written by now, as the loop of one that waits for them does:
-    /// a load that is `volatile`, `relaxed` or `acquire`, and each atomic operation.
+    /// It is meant for what other threads do at the same time, as a flag's: a load or store that is
+    /// `volatile`, `relaxed`, `acquire` or `release`, and each atomic operation.
     pub strong: bool,
 }
 
@@ -120,8 +120,8 @@ fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
     };
     let strong = match kind {
         // Weak, and of memory that nobody writes. The others have a scope.
-        Read => matches!(space, Global | Generic) && !matches!(bits.field(77, 81), 0 | 4),
-        _ => kind == Atomic,
+        Read | Write => matches!(space, Global | Generic) && !matches!(bits.field(77, 81), 0 | 4),
+        _ => matches!(kind, Atomic | Reduce),
     };
     to.operation = Operation::Access(Access { kind, space, bytes, address, strong });
     match kind {

@@ -14,6 +14,17 @@ enum Place {
     Parameter,
 }
 
+/// Whether an access is meant for what other threads do at the same time.
+fn is_kept(name: &Name<'_>) -> bool {
+    ["volatile", "relaxed", "acquire", "release", "mmio"].iter().any(|part| name.has(part))
+}
+
+fn set_strong(access: &mut Operation, name: &Name<'_>) {
+    if let Operation::Access(access) = access {
+        access.strong = access.address.is_some() && is_kept(name);
+    }
+}
+
 fn place(name: &Name<'_>) -> Place {
     let mut spaces = name.parts.iter().map(|part| part.split("::").next().unwrap_or_default());
     spaces
@@ -111,7 +122,7 @@ impl<'a> Translator<'_, 'a> {
             Space::Shared | Space::Local => None,
             _ => Some(self.address(base, offset)?),
         };
-        let strong = kind == AccessKind::Atomic;
+        let strong = matches!(kind, AccessKind::Atomic | AccessKind::Reduce);
         Ok(Operation::Access(Access { kind, space, bytes: bytes as u8, address, strong }))
     }
 
@@ -124,7 +135,6 @@ impl<'a> Translator<'_, 'a> {
         let [to, address, ..] = operands else { return self.operands() };
         let bytes = kind.bits / 8;
         let parts = self.parts(to, count)?;
-        let is_kept = ["volatile", "relaxed", "acquire", "mmio"].iter().any(|part| name.has(part));
         // A register that a part overwrites may be that of the address.
         let base = match address {
             parse::Operand::Address(Some(base), _) => Some(*base),
@@ -140,9 +150,7 @@ impl<'a> Translator<'_, 'a> {
             let (operation, from) = match place(name) {
                 Place::Memory(space) => {
                     let mut read = self.access(AccessKind::Read, space, bytes, address, after)?;
-                    if let Operation::Access(access) = &mut read {
-                        access.strong = is_kept && access.address.is_some();
-                    }
+                    set_strong(&mut read, name);
                     (read, Vec::new())
                 }
                 Place::Constant => {
@@ -163,7 +171,7 @@ impl<'a> Translator<'_, 'a> {
                     register
                 }
             };
-            if is_kept && matches!(operation, Operation::Access(_)) {
+            if is_kept(name) && matches!(operation, Operation::Access(_)) {
                 self.out.kept.insert(self.out.code.len());
             }
             self.emit(operation, Some((register, if bytes == 8 { 2 } else { 1 })), from);
@@ -263,7 +271,9 @@ impl<'a> Translator<'_, 'a> {
             let from = self.stored(part, bytes)?;
             match place(name) {
                 Place::Memory(space) => {
-                    let access = self.access(AccessKind::Write, space, bytes, address, after)?;
+                    let mut access =
+                        self.access(AccessKind::Write, space, bytes, address, after)?;
+                    set_strong(&mut access, name);
                     self.emit(access, None, sources([from]));
                 }
                 Place::Constant => return self.operands(),

@@ -50,6 +50,9 @@ driver! {
     cuStreamDestroy_v2(stream: usize);
     cuMemAlloc_v2(address: *mut u64, bytes: usize);
     cuMemHostAlloc(memory: *mut *mut u8, bytes: usize, flags: c_uint);
+    cuMemAllocManaged(memory: *mut *mut u8, bytes: usize, flags: c_uint);
+    cuMemFree_v2(memory: *mut u8);
+    cuMemcpyAsync(to: *mut u8, from: *const u8, bytes: usize, stream: usize);
     cuMemFreeHost(memory: *mut u8);
     cuMemHostRegister_v2(memory: *mut u8, bytes: usize, flags: c_uint);
     cuMemHostUnregister(memory: *mut u8);
@@ -628,6 +631,8 @@ const PLANTED: &[Role<2>] = &[
     ("refill_of_a_graph", refill_of_a_graph, ["  reads    cuGraphLaunch ", STORE]),
     ("result_of_a_graph", result_of_a_graph, ["  writes   cuGraphLaunch in node", LOAD]),
     ("registered", memory::registered, [TO_HOST, LOAD]),
+    ("managed", memory::managed, ["  writes   cuMemsetD8Async in stream", LOAD]),
+    ("managed_source", memory::managed_source, ["  reads    cuMemcpyAsync in stream", STORE]),
     ("value_not_polled", flags::value_not_polled, [TO_HOST, LOAD]),
     ("counter", flags::counter, [TO_HOST, LOAD]),
     ("nothing_to_read", nothing_to_read, [TO_HOST, LOAD]),
@@ -642,33 +647,49 @@ const PLANTED: &[Role<2>] = &[
 /// Programs without a finding, and a line of their summary.
 const CORRECT: &[Role<1>] = &[
     ("read_beside", read_beside, ["order check: 0 findings"]),
-    ("short_read", short_read, ["1 copies of pinned memory were watched"]),
-    ("host_function", host_function, ["2 copies of pinned memory were watched"]),
+    ("short_read", short_read, ["1 copies and kernels with memory of the host were watched"]),
+    ("host_function", host_function, ["2 copies and kernels with memory of the host were watched"]),
     ("read_beside_a_later_copy", read_beside_a_later_copy, ["order check: 0 findings"]),
     ("neighbours", neighbours, ["order check: 0 findings"]),
-    ("ended_context", memory::ended_context, ["1 copies of pinned memory were watched"]),
+    (
+        "ended_context",
+        memory::ended_context,
+        ["1 copies and kernels with memory of the host were watched"],
+    ),
     ("io_memory", memory::io_memory, ["order check: 0 findings"]),
     ("refused", memory::refused, ["order check: 0 findings"]),
     ("released_context", memory::released_context, ["order check: 0 findings"]),
-    ("default_streams", memory::default_streams, ["1 copies of pinned memory were watched"]),
-    ("polled_value", flags::polled_value, ["1 copies of pinned memory were watched"]),
-    ("flags_set_back", flags::flags_set_back, ["3 copies of pinned memory were watched"]),
+    (
+        "default_streams",
+        memory::default_streams,
+        ["1 copies and kernels with memory of the host were watched"],
+    ),
+    (
+        "polled_value",
+        flags::polled_value,
+        ["1 copies and kernels with memory of the host were watched"],
+    ),
+    (
+        "flags_set_back",
+        flags::flags_set_back,
+        ["3 copies and kernels with memory of the host were watched"],
+    ),
     (
         "flag_set_back_by_another_mapping",
         flags::flag_set_back_by_another_mapping,
-        ["2 copies of pinned memory were watched"],
+        ["2 copies and kernels with memory of the host were watched"],
     ),
-    ("flag_set_back_by_the_stream", flags::flag_set_back_by_the_stream, ["1 copies of pinned"]),
-    ("flag_set_back_in_a_batch", flags::flag_set_back_in_a_batch, ["1 copies of pinned"]),
+    ("flag_set_back_by_the_stream", flags::flag_set_back_by_the_stream, ["1 copies and kernels"]),
+    ("flag_set_back_in_a_batch", flags::flag_set_back_in_a_batch, ["1 copies and kernels"]),
     ("flag_for_another_stream", flags::flag_for_another_stream, ["order check: 0 findings"]),
-    ("flag_without_news", flags::flag_without_news, ["1 copies of pinned"]),
-    ("released", flags::released, ["2 copies of pinned memory were watched"]),
+    ("flag_without_news", flags::flag_without_news, ["1 copies and kernels"]),
+    ("released", flags::released, ["2 copies and kernels with memory of the host were watched"]),
     ("many_values", flags::many_values, ["6 values that streams write counted as seen at once"]),
-    ("freed", memory::freed, ["3 copies of pinned memory were watched"]),
+    ("freed", memory::freed, ["3 copies and kernels with memory of the host were watched"]),
     (
         "ten_copies",
         ten_copies,
-        ["10 copies of pinned memory were watched, with 20 calls of mprotect"],
+        ["10 copies and kernels with memory of the host were watched, with 20 calls of mprotect"],
     ),
 ];
 
@@ -744,7 +765,7 @@ fn early_accesses_are_found_and_ordered_ones_are_not() {
     }
     let log = start(test, MENDED, |_| ()).succeeded().log;
     assert!(log.contains("order check: 0 findings"), "{log}");
-    assert!(log.contains("of pinned memory were watched"), "{log}");
+    assert!(log.contains("with memory of the host were watched"), "{log}");
 }
 
 #[test]
@@ -862,7 +883,7 @@ fn the_class_is_off_where_it_would_break_a_program() {
     fs::remove_dir_all(folder).expect("it was made here");
     for (run, reason) in runs {
         let log = run.succeeded().log;
-        let line = format!("host: accesses to pinned memory are not checked: {reason}");
+        let line = format!("host: accesses of the host are not checked: {reason}");
         assert!(log.contains("order check: 0 findings") && log.contains(&line), "{log}");
     }
 }

@@ -32,7 +32,7 @@ mod objects;
 pub(crate) mod run;
 pub(crate) mod streams;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 pub(crate) mod unmodelled;
 pub(crate) mod values;
 

@@ -70,14 +70,18 @@ fn make() -> SoftDriver {
     driver
 }
 
-/// From now on streams access this pinned memory by a mapping of their own, as a device does, so
-/// that the program may protect its pages. `false` if that is not possible.
+/// From now on streams access this pinned or managed memory by a mapping of their own, as a device
+/// does, so that the program may protect its pages. `false` if that is not possible.
 #[doc(hidden)]
 pub fn alias_shared_library(address: usize) -> bool {
     let Some(driver) = SHARED.get() else { return false };
     let state = driver.machine().lock();
     let allocation = state.memory.addresses.starting_at(address as u64);
-    allocation.is_some_and(|allocation| allocation.kind.is_host() && allocation.region.make_alias())
+    allocation.is_some_and(|allocation| {
+        let is_the_hosts =
+            allocation.kind.is_host() || allocation.kind == crate::memory::Kind::Managed;
+        is_the_hosts && allocation.region.make_alias()
+    })
 }
 
 /// Ends the shared library's driver at the end of the process: every later call returns that the

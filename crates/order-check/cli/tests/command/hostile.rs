@@ -170,7 +170,10 @@ fn bad_lists_are_refused_as_without_the_checker() {
     let (done, errors) = run_compiled(&folder, &[], &["./lists"]);
     assert_eq!(done.status.code(), Some(0), "{:?} {errors}", done.status);
     assert!(errors.contains("order check: 0 findings in"), "{errors}");
-    assert!(errors.contains("host: 1 copies of pinned memory were watched"), "{errors}");
+    assert!(
+        errors.contains("host: 1 copies and kernels with memory of the host were watched"),
+        "{errors}"
+    );
 }
 
 const LISTS: &str = r#"

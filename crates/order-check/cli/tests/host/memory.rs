@@ -29,6 +29,40 @@ pub(super) fn registered(p: &Program) {
     assert_eq!(direct_write(memory), 8192, "{}", std::io::Error::last_os_error());
 }
 
+/// Memory of the device and the host.
+fn of_both(p: &Program) -> *mut u8 {
+    let mut memory = std::ptr::null_mut();
+    p.cuda.cuMemAllocManaged(&mut memory, LARGE, 1);
+    memory
+}
+
+pub(super) fn managed(p: &Program) {
+    let memory = of_both(p);
+    p.cuda.cuMemsetD8Async(memory.expose_provenance() as u64, 5, LARGE / 2, p.stream);
+    // SAFETY: within the memory.
+    unsafe {
+        // Another page, and then one that is written.
+        memory.add(LARGE / 2).write_volatile(1);
+        p.wait();
+        assert!(!p.good || memory.add(100).read_volatile() == 5);
+        memory.add(100).read_volatile();
+    }
+    p.cuda.cuMemFree_v2(memory);
+}
+
+pub(super) fn managed_source(p: &Program) {
+    let [from, to] = [of_both(p), of_both(p)];
+    p.cuda.cuMemcpyAsync(to, from, LARGE, p.stream);
+    // SAFETY: within the memory.
+    unsafe {
+        from.read_volatile();
+        p.wait();
+        from.add(LARGE - 1).write_volatile(3);
+    }
+    p.cuda.cuMemFree_v2(from);
+    p.cuda.cuMemFree_v2(to);
+}
+
 /// A free waits.
 pub(super) fn freed(p: &Program) {
     for _ in 0..3 {

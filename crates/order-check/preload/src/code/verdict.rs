@@ -5,7 +5,7 @@ use core::ops::Range;
 use cuda_kernel_access::decode::AccessKind as Does;
 use cuda_kernel_access::execute::Touch;
 use cuda_kernel_access::touch::{Rows, Span, Uses};
-use cuda_order_check_engine::{Access, AccessKind, Other, Report};
+use cuda_order_check_engine::{Access, AccessKind, Other, Report, Side};
 
 use crate::code::Reason;
 use crate::code::kernel::{Bounds, Evaluated, KernelCode};
@@ -53,7 +53,7 @@ pub(crate) fn judge(report: &Report) -> Verdict {
         }
         [Some(launch), None] => match evaluate(0, launch) {
             Ok(found) => {
-                let other = (report.second.kind, report.second.accesses());
+                let other = Beside::of(&report.second);
                 let verdict = of_one((launch, &found), &report.shared, other, 0, memory);
                 unless_it_waits(verdict, [found.waits, false])
             }
@@ -61,7 +61,7 @@ pub(crate) fn judge(report: &Report) -> Verdict {
         },
         [None, Some(launch)] => match evaluate(1, launch) {
             Ok(found) => {
-                let other = (report.first.kind, report.first.accesses());
+                let other = Beside::of(&report.first);
                 let verdict = of_one((launch, &found), &report.shared, other, 1, memory);
                 unless_it_waits(verdict, [false, found.waits])
             }
@@ -90,7 +90,10 @@ pub(crate) fn is_known_to_be_apart(
     let known = |launch| KernelCode::known(launch).and_then(Result::ok);
     let Some(found) = known(launch) else { return false };
     let verdict = match other.launch {
-        None => of_one((launch, &found), shared, (other.kind, other.accesses), 0, None),
+        None => {
+            let other = Beside { kind: other.kind, accesses: other.accesses, is_host: false };
+            of_one((launch, &found), shared, other, 0, None)
+        }
         Some(other) => {
             let Some(other) = other.get::<Values>() else { return false };
             let Some(second) = known(other) else { return false };
@@ -109,6 +112,15 @@ fn kinds(uses: Uses) -> impl Iterator<Item = Does> {
         (uses.other, Does::Unknown),
     ];
     all.into_iter().filter(|(is, _)| *is).map(|(_, kind)| kind)
+}
+
+/// Whether a launch may write to bytes that its words are addresses of, as far as that was asked for
+/// an earlier launch of the kernel.
+pub(crate) fn may_write(launch: &Values, bytes: &Range<u64>) -> bool {
+    let Some(summary) = launch.code.known_summary() else { return true };
+    let words = launch.words().iter().zip(&summary.words);
+    let mut within = words.filter(|(value, _)| bytes.contains(value)).map(|(_, word)| word.uses);
+    within.any(|uses| uses.written || uses.atomic || uses.other)
 }
 
 /// What is done with the words that are addresses of these bytes; `None` if there is none, as the
@@ -190,13 +202,30 @@ fn is_of_either(span: &Span, all: &[Range<u64>]) -> bool {
     !span.from_memory || all.iter().any(covers)
 }
 
+/// What a kernel meets that is none.
+#[derive(Clone, Copy)]
+struct Beside<'a> {
+    kind: AccessKind,
+    accesses: &'a [Access],
+    /// The host may access a flag or a counter at any time, if the kernel's accesses allow it.
+    is_host: bool,
+}
+
+impl<'a> Beside<'a> {
+    fn of(side: &'a Side) -> Self {
+        let is_host = side.agent.stream_id().is_none();
+        Self { kind: side.kind, accesses: side.accesses(), is_host }
+    }
+}
+
+const FLAG: &str = "its accesses are those of a flag or a counter, which the host may share";
 const BOUNDS: &str = "only where its accesses and the other kernel's may be is known";
 const UNBOUNDED: &str = "an address comes from memory, or is not bounded by its code";
 
 fn of_one(
     own: (&Values, &Evaluated),
     shared: &[Range<u64>],
-    (kind, accesses): (AccessKind, &[Access]),
+    Beside { kind, accesses, is_host }: Beside<'_>,
     at: usize,
     memory: Option<&Range<u64>>,
 ) -> Verdict {
@@ -221,7 +250,7 @@ fn of_one(
     let sure: Vec<(Range<u64>, Does)> = found
         .sure
         .iter()
-        .filter(|touch| matters(touch.kind, kind))
+        .filter(|touch| matters(touch.kind, kind) && !(is_host && touch.strong))
         .map(|touch| (bytes_of(touch), touch.kind))
         .filter(|(range, _)| hits(range))
         .collect();
@@ -243,15 +272,18 @@ fn of_one(
             && may_hit(span, accesses)
             && is_of_either(span, &all)
     };
-    let within = matter().filter(is_likely);
+    let may_be_a_flag = |span: &Span| is_host && span.strong;
+    let within = matter().filter(is_likely).filter(|span| !may_be_a_flag(span));
     let within = within.filter_map(|span| Some((span.bytes.clone()?, span.kind)));
     let within: Vec<(Range<u64>, Does)> = within.collect();
     if !within.is_empty() {
         return Verdict::Likely(bytes(within));
     }
-    match matter().any(|span| may_be_of(span, uses) && may_hit(span, accesses)) {
-        true => Verdict::Possible(at, UNBOUNDED.into()),
-        false => Verdict::Refuted,
+    let mut left = matter().filter(|span| may_be_of(span, uses) && may_hit(span, accesses));
+    match left.next().map(|first| may_be_a_flag(first) && left.all(may_be_a_flag)) {
+        Some(true) => Verdict::Possible(at, FLAG.into()),
+        Some(false) => Verdict::Possible(at, UNBOUNDED.into()),
+        None => Verdict::Refuted,
     }
 }
 

@@ -27,7 +27,9 @@ pub(crate) fn launched(
     enter(|watch| {
         let name = watch.kernels.name_of(&watch.questions, call, function);
         watch.seen.kernels += 1;
-        watch.later(call, name, stream, assumes.is_none(), |watch| {
+        // The host may access managed memory before its next call.
+        let may_wait = assumes.is_none() && watch.pinned.managed == 0;
+        watch.later(call, name, stream, may_wait, |watch| {
             note(|| format!(" [{name}]"));
             let Watch { waiting, kernels, .. } = watch;
             if let Some(kernel) = kernels.known.get(&function) {

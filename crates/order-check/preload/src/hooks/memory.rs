@@ -86,6 +86,10 @@ pub(crate) fn owns(call: &Call, owner: Handle, address: Address, bytes: usize) {
         // It may be the same as before, by another handle.
         if !has_bytes(watch) || watch.feed.memory(address) != Some(memory) {
             watch.allocated(address, bytes, memory);
+            if memory == Memory::Managed {
+                // Other variables are beside it.
+                pinned_begins(watch, address, bytes, true, true);
+            }
         }
         if let Some(of) = watch.memory.at.get_mut(&address).filter(|_| context != 0) {
             of.context = context;
@@ -170,8 +174,8 @@ pub(crate) fn allocate(
         // SAFETY: the place for the address, which a success has written.
         let address = unsafe { read(address) };
         watch.allocated(address, bytes, memory);
-        if memory == Memory::Host {
-            pinned_begins(watch, address, bytes, false);
+        if matches!(memory, Memory::Host | Memory::Managed) {
+            pinned_begins(watch, address, bytes, false, memory == Memory::Managed);
         }
     })
 }
@@ -188,7 +192,7 @@ pub(crate) fn register(
     after(call, real, |watch| {
         watch.allocated(address, bytes, Memory::Host);
         if flags & UNUSUAL == 0 {
-            pinned_begins(watch, address, bytes, true);
+            pinned_begins(watch, address, bytes, true, false);
         }
     })
 }

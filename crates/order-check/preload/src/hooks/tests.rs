@@ -19,7 +19,7 @@ use crate::watch::threads::{ENDED, HAVE_ENDED};
 use crate::watch::walk::{begin, enter};
 
 /// The tests that begin to watch take turns.
-pub(super) static TURN: Mutex<()> = Mutex::new(());
+pub(crate) static TURN: Mutex<()> = Mutex::new(());
 
 /// A signal handler may make the call, on the thread that is about to note its end.
 #[test]

@@ -77,6 +77,17 @@ impl Questions {
         self.kernel_parameter.or(self.function_parameter).is_some()
     }
 
+    /// Whether the host may access managed memory while the current context's device is busy.
+    pub(crate) fn has_concurrent_managed_access(&self) -> bool {
+        let (Some(device), Some(attribute)) = (self.device, self.device_attribute) else {
+            return false;
+        };
+        let (mut ordinal, mut concurrent) = (0, 0);
+        // SAFETY: places for the answers: CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS.
+        let codes = unsafe { [device(&mut ordinal), attribute(&mut concurrent, 89, ordinal)] };
+        codes == [OK; 2] && concurrent != 0
+    }
+
     /// The architecture of the current context's device, as in `sm_90`: 90. 0 if it is not known.
     pub(crate) fn architecture(&self) -> u32 {
         let (Some(device), Some(attribute)) = (self.device, self.device_attribute) else {

@@ -1,10 +1,11 @@
 //! Kernels: their parameters, and where their code is.
 
 use core::ffi::c_uint;
+use core::ops::Range;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use cuda_order_check_engine::feed::Feed;
+use cuda_order_check_engine::feed::{Feed, Memory};
 use cuda_order_check_engine::{Access, AccessKind, Launched};
 
 use crate::call::{Call, Handle, OK};
@@ -302,16 +303,17 @@ impl Kernels {
             // SAFETY: what the program gave to the call.
             unsafe { kernel.values(parameters, extra, &mut values) };
         }
-        self.addresses(feed, function, sizes, &values)
+        self.addresses(feed, &|_| None, function, sizes, &values)
     }
 
     /// The bytes that the parameters of a kernel that was looked up point to, as far as they are
-    /// addresses of known memory. What the kernel does there is not known: it counts as a read of
-    /// the one byte, until a finding about it is judged. Classes of findings that are off by default
-    /// make more of it.
+    /// addresses of known memory. What the kernel does there is not known until a finding about it is
+    /// judged: it counts as an access of the one byte, or of all bytes of memory that the host may
+    /// access, too, which is `of_host`.
     pub(crate) fn addresses(
         &mut self,
         feed: &Feed<Output>,
+        of_host: &dyn Fn(u64) -> Option<Range<u64>>,
         function: Handle,
         sizes: Sizes,
         values: &[u64],
@@ -331,12 +333,16 @@ impl Kernels {
             for at in whole_words(*parameter) {
                 let (offset, size) = parameter;
                 let Some(&word) = values.get((offset + at) / 8) else { continue };
-                if feed.memory(word).is_none() {
+                let Some(memory) = feed.memory(word) else { continue };
+                note(|| format!(" {index}+{at}/{size}:{word:#x}"));
+                if matches!(memory, Memory::Host | Memory::Managed)
+                    && let Some(of) = of_host(word)
+                {
+                    accesses.push(Access::new(kind, of.start, of.end - of.start));
                     continue;
                 }
                 let of = if pools { feed.bytes_at(word) } else { None };
                 accesses.push(Access::new(kind, word, of.filter(|of| *of >= POOL).unwrap_or(1)));
-                note(|| format!(" {index}+{at}/{size}:{word:#x}"));
             }
         }
         kernel.addresses = accesses.len();

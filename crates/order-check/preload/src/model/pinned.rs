@@ -1,7 +1,8 @@
-//! The class `host`: which copies of pinned memory are watched, and what the accesses of the host
-//! are.
+//! The class `host`: which copies and kernels with pinned and managed memory are watched, and what
+//! the accesses of the host are.
 
 use core::ffi::c_void;
+use core::ops::Range;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
@@ -18,17 +19,19 @@ use crate::pinned::{self, faults};
 /// returns 0 if that is not possible.
 pub(crate) type Alias = unsafe extern "C" fn(*const c_void) -> i32;
 
-/// Pinned memory.
+/// Pinned or managed memory.
 pub(crate) struct Region {
     pub(crate) bytes: u64,
     /// It is the program's, with other things of the program beside it on the first and the last
     /// page.
     pub(crate) registered: bool,
+    /// A load may move it, and it may be closed to the host at any time.
+    pub(crate) managed: bool,
     /// Whether others may have its pages, too. It is looked up once somebody asks.
     pub(crate) shared: OnceCell<bool>,
 }
 
-/// A copy whose pages are protected.
+/// A copy or a kernel whose pages are protected.
 pub(crate) struct Watched {
     pub(crate) index: usize,
     pub(crate) work: Awaited,
@@ -52,14 +55,16 @@ pub(crate) struct Pinned {
     /// An address in the real library.
     pub(crate) driver: usize,
     pub(crate) regions: BTreeMap<u64, Region>,
+    /// How many of them are managed.
+    pub(crate) managed: usize,
     /// What was submitted by the call under way: what is accessed, and the work up to its end.
     pub(crate) submitted: Vec<(StreamId, Access, Awaited)>,
     /// In the order of their submission.
     pub(crate) watched: BTreeMap<u64, VecDeque<Watched>>,
     pub(crate) begin: Instant,
     pub(crate) budget: Budget,
-    /// How many copies were watched.
-    pub(crate) copies: u64,
+    /// How many copies and kernels were watched.
+    pub(crate) works: u64,
     /// How many were not, as there was no place, or as their pages have other things too.
     pub(crate) left_out: [u64; 2],
 }
@@ -71,11 +76,12 @@ impl Pinned {
             alias: None,
             driver: 0,
             regions: BTreeMap::new(),
+            managed: 0,
             submitted: Vec::new(),
             watched: BTreeMap::new(),
             begin: Instant::now(),
             budget: Budget::default(),
-            copies: 0,
+            works: 0,
             left_out: [0; 2],
         }
     }
@@ -90,17 +96,23 @@ impl Pinned {
         (address - base < region.bytes).then_some((*base, region))
     }
 
+    /// The memory around an address that a kernel has, if the host's accesses to it are watched.
+    pub(crate) fn of_host(&self, address: u64) -> Option<Range<u64>> {
+        let (base, of) = self.region(address).filter(|_| self.is_on())?;
+        Some(base..base + of.bytes)
+    }
+
     /// Whether a load there does nothing: a register of a device, say, may be registered, too.
     pub(crate) fn may_be_read(&self, address: u64) -> bool {
-        self.region(address).is_some()
+        self.region(address).is_some_and(|(_, of)| !of.managed)
     }
 
     /// Whether others may store there without a fault here: other processes, or other mappings, have
     /// these bytes, or they are no plain memory.
     pub(crate) fn is_shared(&self, address: u64) -> bool {
         let Some((base, of)) = self.region(address) else { return true };
-        if !of.registered {
-            return false;
+        if !of.registered || of.managed {
+            return of.managed;
         }
         *of.shared.get_or_init(|| {
             let maps = std::fs::read("/proc/self/maps");
@@ -130,7 +142,8 @@ impl Pinned {
         }
         let first = cell.address as usize;
         let end = first + usize::from(cell.bytes);
-        let pages = self.pages([first, end]).filter(|_| self.is_on())?;
+        let is_pinned = self.may_be_read(cell.address);
+        let pages = self.pages([first, end]).filter(|_| self.is_on() && is_pinned)?;
         if !self.is_ready() || !self.allows(pages) {
             return None;
         }
@@ -167,17 +180,17 @@ impl Pinned {
     /// What the summary says of the class.
     pub(crate) fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        if self.copies > 0 {
-            let (copies, calls) = (self.copies, table::protections());
+        if self.works > 0 {
+            let (works, calls) = (self.works, table::protections());
             lines.push(format!(
-                "host: {copies} copies of pinned memory were watched, with {calls} calls of \
-                 mprotect"
+                "host: {works} copies and kernels with memory of the host were watched, with \
+                 {calls} calls of mprotect"
             ));
         }
         if let State::Off(reason) = self.state
             && !self.regions.is_empty()
         {
-            lines.push(format!("host: accesses to pinned memory are not checked: {reason}"));
+            lines.push(format!("host: accesses of the host are not checked: {reason}"));
         }
         let ([times, pages], [full, beside]) = (self.budget.refused, self.left_out);
         let all = [
@@ -187,7 +200,7 @@ impl Pinned {
             (beside, "the pages of registered memory have other things as well".to_owned()),
         ];
         for (count, reason) in all.into_iter().filter(|(count, _)| *count > 0) {
-            lines.push(format!("host: {count} times a copy was not watched: {reason}"));
+            lines.push(format!("host: {count} times a copy or kernel was not watched: {reason}"));
         }
         if table::lost() > 0 {
             lines.push(format!("host: {} accesses were not looked at", table::lost()));
@@ -209,7 +222,7 @@ impl Pinned {
         }
     }
 
-    /// Protects the pages of a copy.
+    /// Protects the pages of a copy or a kernel.
     pub(crate) fn watch(&mut self, stream: StreamId, access: &Access, work: Awaited) {
         if !self.is_on() {
             return;
@@ -222,14 +235,15 @@ impl Pinned {
         if !self.is_ready() {
             return;
         }
-        let of =
-            Use { bytes, writes: access.kind != AccessKind::Read, rows: access.stride().is_some() };
+        // Which of the bytes a kernel accesses is asked once the host has.
+        let rows = access.stride().is_some() || access.launch().is_some();
+        let of = Use { bytes, writes: access.kind != AccessKind::Read, rows };
         let all = self.watched.entry(stream.0).or_default();
         // The same again, as in a loop: it is over later.
         let last = all.iter().position(|watched| table::is_same(watched.index, of));
         if let Some(Watched { index, .. }) = last.and_then(|at| all.remove(at)) {
             all.push_back(Watched { index, work });
-            self.copies += 1;
+            self.works += 1;
             return;
         }
         if !self.allows(pages) {
@@ -239,7 +253,7 @@ impl Pinned {
             Some(index) => {
                 let all = self.watched.entry(stream.0).or_default();
                 all.push_back(Watched { index, work });
-                self.copies += 1;
+                self.works += 1;
             }
             None => self.left_out[0] += 1,
         }
@@ -321,7 +335,7 @@ mod tests {
         let pages = |registered: bool, memory: [usize; 2], bytes: [usize; 2]| {
             let mut pinned = Pinned::new();
             let of = (memory[1] - memory[0]) as u64;
-            let region = Region { bytes: of, registered, shared: OnceCell::new() };
+            let region = Region { bytes: of, registered, managed: false, shared: OnceCell::new() };
             pinned.regions.insert((BASE + memory[0]) as u64, region);
             let found = pinned.pages(bytes.map(|at| BASE + at));
             found.map(|all| all.map(|at| (at - BASE) / PAGE))

@@ -21,6 +21,8 @@ pub(crate) const PAGE: usize = 4096;
 pub(crate) const ENTRIES: usize = 256;
 /// How many accesses can wait for the next hook.
 const FACTS: usize = 64;
+/// How often an entry with gaps may be accessed before it is spent: the bytes may all be in gaps.
+const IN_GAPS: u32 = 32;
 /// How many return addresses are taken of an access.
 pub(crate) const FRAMES: usize = 32;
 
@@ -52,6 +54,8 @@ struct Entry {
     pages: [AtomicUsize; 2],
     /// What was there when a flag was spent.
     found: AtomicU64,
+    /// How often it was accessed early and is protected again, as it has rows.
+    accesses: AtomicU32,
 }
 
 static TABLE: [Entry; ENTRIES] = [const {
@@ -61,6 +65,7 @@ static TABLE: [Entry; ENTRIES] = [const {
         bytes: [const { AtomicUsize::new(0) }; 2],
         pages: [const { AtomicUsize::new(0) }; 2],
         found: AtomicU64::new(0),
+        accesses: AtomicU32::new(0),
     }
 }; ENTRIES];
 
@@ -130,6 +135,7 @@ impl Entry {
         self.version.fetch_add(1, Ordering::Relaxed);
         fence(Ordering::Release);
         self.state.store(state, Ordering::Relaxed);
+        self.accesses.store(0, Ordering::Relaxed);
         for (to, from) in self.bytes.iter().zip(bytes).chain(self.pages.iter().zip(pages)) {
             to.store(from, Ordering::Relaxed);
         }
@@ -218,13 +224,13 @@ fn apply([first, end]: [usize; 2], without: Option<usize>) -> bool {
     good & open.is_none_or(|(pages, of)| set_protection(pages, of))
 }
 
-/// What a copy does to pinned memory.
+/// What a copy or a kernel does to memory of the host.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Use {
     /// From the first byte to the last one.
     pub(crate) bytes: [usize; 2],
     pub(crate) writes: bool,
-    /// Whether there are bytes in between that it does not touch.
+    /// Whether there are bytes in between that it does not touch, or may be.
     pub(crate) rows: bool,
 }
 
@@ -345,7 +351,8 @@ pub(crate) fn lift(range: [usize; 2], writes: bool, by: By) -> Fault {
             continue;
         }
         let early = by == By::Program && seen.conflict(range, writes).is_some();
-        let rows = seen.state & ROWS != 0;
+        let rows = seen.state & ROWS != 0
+            && entry.accesses.fetch_add(u32::from(early), Ordering::Relaxed) < IN_GAPS;
         let pages = match early && !rows {
             true => seen.pages,
             false => [touched[0], touched[1].next_multiple_of(PAGE)],
@@ -606,6 +613,7 @@ mod tests {
     /// One test, as there is one table.
     #[test]
     fn each_page_has_the_strongest_protection_of_its_copies() {
+        let _turn = crate::hooks::tests::TURN.lock();
         let flags = libc::MAP_PRIVATE | libc::MAP_ANON;
         let access = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: new pages.

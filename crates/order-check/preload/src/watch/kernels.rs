@@ -2,8 +2,11 @@
 
 use cuda_order_check_engine::{Access, AccessKind, StreamId};
 
+use crate::code::launch::Values;
+use crate::code::verdict::may_write;
 use crate::model::launch::Node;
 use crate::watch::Watch;
+use crate::watch::pinned::watch_copies;
 
 pub(crate) fn kernel_part(watch: &mut Watch, stream: StreamId, accesses: &[Access]) {
     watch.feed.work(stream, accesses);
@@ -11,5 +14,19 @@ pub(crate) fn kernel_part(watch: &mut Watch, stream: StreamId, accesses: &[Acces
         && accesses.iter().any(|of| of.kind == AccessKind::Write)
     {
         watch.graphs.add(&watch.feed, stream, Node::Work);
+    }
+    let Some(launch) = accesses.first().and_then(Access::launch) else { return };
+    for access in accesses {
+        // A byte stands for memory that the host has no part in.
+        if access.range.end - access.range.start > 1
+            && watch.pinned.region(access.range.start).is_some()
+        {
+            let writes = launch.get::<Values>().is_none_or(|of| may_write(of, &access.range));
+            let kind = if writes { AccessKind::Write } else { AccessKind::Read };
+            let mut of =
+                Access::new(kind, access.range.start, access.range.end - access.range.start);
+            of.set_launch(launch.clone());
+            watch_copies(watch, stream, &[of]);
+        }
     }
 }

@@ -1,5 +1,5 @@
-//! The class `host`: which copies of pinned memory are watched, and what the accesses of the host
-//! are.
+//! The class `host`: which copies and kernels with pinned and managed memory are watched, and what
+//! the accesses of the host are.
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -14,26 +14,38 @@ use crate::pinned::faults;
 use crate::pinned::table::{self, Fact, PAGE};
 use crate::watch::Watch;
 
-/// Pinned memory begins.
-pub(crate) fn pinned_begins(watch: &mut Watch, address: Address, bytes: usize, registered: bool) {
+/// Pinned or managed memory begins. `registered` has other things of the program beside it.
+pub(crate) fn pinned_begins(
+    watch: &mut Watch,
+    address: Address,
+    bytes: usize,
+    registered: bool,
+    managed: bool,
+) {
+    // Where the host must not access it while the device is busy, the system sees to that.
+    if managed && !watch.questions.has_concurrent_managed_access() {
+        return;
+    }
     let of = &mut watch.pinned;
     let place = core::ptr::with_exposed_provenance(address as usize);
-    // SAFETY: pinned memory of the driver, which the program does not have yet, or has given to
+    // SAFETY: memory of the driver, which the program does not have yet, or has given to
     // the call under way.
     if of.alias.is_none_or(|alias| unsafe { alias(place) != 0 }) {
         let (bytes, shared) = (bytes as u64, OnceCell::new());
-        of.regions.insert(address, Region { bytes, registered, shared });
+        of.managed += usize::from(managed);
+        of.regions.insert(address, Region { bytes, registered, managed, shared });
     }
 }
 
-/// Pinned memory ends: its pages are as they were.
+/// The memory ends: its pages are as they were.
 pub(crate) fn pinned_ends(watch: &mut Watch, address: Address) {
     let Some(region) = watch.pinned.regions.remove(&address) else { return };
+    watch.pinned.managed -= usize::from(region.managed);
     let range = [address as usize, (address + region.bytes) as usize];
     watch.pinned.unwatch(|index| table::is_in(index, range));
 }
 
-/// A copy or a memset was submitted.
+/// A copy, a memset or a kernel was submitted.
 pub(crate) fn watch_copies(watch: &mut Watch, stream: StreamId, accesses: &[Access]) {
     if !watch.pinned.is_on() || watch.pinned.regions.is_empty() {
         return;

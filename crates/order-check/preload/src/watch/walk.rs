@@ -90,7 +90,9 @@ impl Watch {
                 Submitted::Launch { function, sizes, end } => {
                     let of_launch = values.get(begin..end).unwrap_or_default();
                     begin = end;
-                    let accesses = self.kernels.addresses(&self.feed, function, sizes, of_launch);
+                    let Watch { feed, pinned, kernels, .. } = self;
+                    let of_host = |word| pinned.of_host(word);
+                    let accesses = kernels.addresses(feed, &of_host, function, sizes, of_launch);
                     kernel_part(self, stream, &accesses);
                 }
                 Submitted::Write(accesses) => wrote(self, stream, None, &accesses),

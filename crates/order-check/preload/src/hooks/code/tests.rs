@@ -1,6 +1,7 @@
 //! Findings about kernels whose code is known, in front of a driver that does nothing.
 
 use core::ffi::{CStr, c_char, c_void};
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::path::PathBuf;
 
 use cuda_order_check_engine::feed::Memory;
@@ -15,6 +16,7 @@ use crate::watch::start::start;
 use crate::watch::streams::NON_BLOCKING;
 use crate::watch::walk::begin;
 
+mod host;
 mod order;
 
 const MEMORY: Address = 0x7f00_0000_0000;
@@ -76,9 +78,18 @@ extern "C" fn device(device: *mut i32) -> Code {
     OK
 }
 
+/// Whether the host may access managed memory at any time.
+static CONCURRENT: AtomicBool = AtomicBool::new(true);
+
 extern "C" fn attribute(value: *mut i32, which: u32, _: i32) -> Code {
     // SAFETY: as above.
-    unsafe { *value = if which == 75 { 9 } else { 0 } };
+    unsafe {
+        *value = match which {
+            75 => 9,
+            89 => CONCURRENT.load(Ordering::Relaxed).into(),
+            _ => 0,
+        }
+    };
     OK
 }
 
@@ -283,6 +294,7 @@ fn findings_about_kernels_with_code() {
     order::kernels_that_wait();
     order::bounds_alone();
     order::a_slot_that_memory_names();
+    host::memory_of_the_host();
     let _ = std::fs::remove_file(log());
 }
 

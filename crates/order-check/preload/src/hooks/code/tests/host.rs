@@ -1,0 +1,200 @@
+//! The host's accesses to memory that kernels get addresses of.
+
+use super::*;
+use crate::model::pinned::State;
+use crate::pinned::table::{PAGE, readable};
+use crate::pinned::{self, table};
+
+const ALLOCATE: Call = Call { name: "cuMemAllocManaged", per_thread: false };
+const THREADS: u64 = 256;
+
+/// Four pages, which the program got as memory of this kind.
+fn pages(memory: Memory) -> u64 {
+    let (flags, access) = (libc::MAP_PRIVATE | libc::MAP_ANON, libc::PROT_READ | libc::PROT_WRITE);
+    // SAFETY: new pages, which stay.
+    let first = unsafe { libc::mmap(core::ptr::null_mut(), 4 * PAGE, access, flags, -1, 0) };
+    let mut first = first.expose_provenance() as u64;
+    memory::allocate(&ALLOCATE, || OK, &mut first, 4 * PAGE, memory);
+    first
+}
+
+/// The program reads or writes a byte: if the page is closed, the handler notes it.
+fn byte(address: u64, writes: bool) {
+    let place: *mut u8 = core::ptr::with_exposed_provenance_mut(address as usize);
+    // SAFETY: mapped by `pages`.
+    unsafe {
+        match writes {
+            true => place.write_volatile(7),
+            false => _ = place.read_volatile(),
+        }
+    }
+}
+
+fn read(address: u64) {
+    byte(address, false);
+}
+
+fn write(address: u64) {
+    byte(address, true);
+}
+
+fn any_call() {
+    begin(&CALL, |_| ());
+}
+
+/// How sure each finding is, and what its two sides do.
+fn kinds() -> Vec<String> {
+    any_call();
+    let short = |of: String| {
+        let mut words = of.split(' ');
+        let first = words.next().expect("how sure").to_owned();
+        let last: Vec<&str> = words.skip_while(|of| of.contains("..")).collect();
+        format!("{first} {}", last.join(" "))
+    };
+    found().into_iter().map(short).collect()
+}
+
+fn with_host(settings: &str, image: Vec<u8>) -> [Handle; 2] {
+    let streams = with_image(settings, image);
+    pinned::prepare();
+    let on = |watch: &mut crate::watch::Watch| watch.pinned.state = State::On;
+    begin(&CALL, on);
+    streams
+}
+
+/// The kernel writes the first bytes of `to`, and reads the same of `from`.
+fn copies(stream: Handle, from: u64, to: u64) {
+    launch(OFFSET, stream, &[from, to, 0, 1, THREADS]);
+}
+
+fn done(stream: Handle) {
+    streams::synchronize(&CALL, || OK, stream);
+}
+
+pub(super) fn memory_of_the_host() {
+    for kind in [Memory::Managed, Memory::Host] {
+        let [a, _] = with_host("", whole());
+        let memory = pages(kind);
+        let launched = || {
+            copies(a, INPUT, memory);
+            if kind == Memory::Host {
+                // Launches wait for another call, unless there is managed memory.
+                any_call();
+            }
+            assert!(!readable(memory as usize), "a kernel writes there, as far as is known");
+        };
+        launched();
+        read(memory);
+        assert_eq!(kinds(), ["certain: writes reads"], "{kind:?}");
+        done(a);
+        read(memory);
+        write(memory + 4);
+        assert_eq!(kinds(), NONE, "after the kernel");
+
+        // What the kernel does not touch, on the same page and on another one. Then what it does.
+        launched();
+        read(memory + 4 * THREADS);
+        write(memory + 3 * PAGE as u64);
+        assert_eq!(kinds(), NONE);
+        write(memory + 4 * THREADS - 1);
+        assert_eq!(kinds(), ["certain: writes writes"], "the page is closed again");
+        done(a);
+
+        // It reads only, which is known once the first finding was judged.
+        let [a, _] = with_host("", whole());
+        let memory = pages(kind);
+        for closed in [true, false] {
+            copies(a, memory, INPUT);
+            any_call();
+            assert_eq!(readable(memory as usize), !closed);
+            read(memory);
+            assert_eq!(kinds(), NONE);
+            if closed {
+                done(a);
+            }
+        }
+        write(memory);
+        assert_eq!(kinds(), ["certain: reads writes"]);
+        done(a);
+        assert!(!table::any());
+
+        // The end of the memory while it is protected.
+        copies(a, INPUT, memory);
+        any_call();
+        assert!(table::any());
+        memory::free(&CALL, || OK, memory);
+        assert!(!table::any());
+        write(memory);
+        assert_eq!(kinds(), NONE);
+    }
+    gaps();
+    flags();
+    nothing_is_protected();
+}
+
+/// Many accesses that meet nothing cost no more than so many faults.
+fn gaps() {
+    let [a, _] = with_host("", whole());
+    let memory = pages(Memory::Managed);
+    copies(a, INPUT, memory);
+    for _ in 0..40 {
+        read(memory + 4 * THREADS);
+        assert_eq!(kinds(), NONE);
+    }
+    assert!(readable(memory as usize), "it is not protected any longer");
+    done(a);
+}
+
+/// What a flag's accesses are may be on purpose.
+fn flags() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../kernel-access/tests/order.ptx");
+    let text = std::fs::read_to_string(path).expect("the kernels");
+    let weak = text.replace("ld.volatile.global", "ld.global");
+    let strong = weak.replace("st.global.f32 [%out]", "st.release.sys.global.f32 [%out]");
+    assert!(text != weak && weak != strong);
+    let why = "waits: its accesses are those of a flag";
+    for (text, certain) in [(weak, true), (strong, false)] {
+        let [a, _] = with_host("", (text + "\0").into_bytes());
+        let memory = pages(Memory::Managed);
+        launch(WAITS, a, &[INPUT, INPUT + 1024, memory]);
+        read(memory);
+        let all = kinds();
+        let expected: &[&str] = if certain { &["certain: writes reads"] } else { &[] };
+        assert_eq!(all, expected);
+        assert_eq!(possible().get(1).is_some_and(|line| line.contains(why)), !certain);
+        done(a);
+    }
+    let [a, _] = with_host("", whole());
+    let memory = pages(Memory::Managed);
+    launch(REDUCTIONS, a, &[memory, memory + 64, memory + 128, memory + 192, INPUT, 1]);
+    write(memory);
+    assert_eq!(kinds(), NONE);
+    assert!(
+        possible().get(1).is_some_and(|line| line.contains("its accesses are those of a flag"))
+    );
+}
+
+/// Without the class, where the system says when the host may access managed memory, and in a capture.
+fn nothing_is_protected() {
+    let [a, _] = with_host(",class=-host", whole());
+    let memory = pages(Memory::Managed);
+    begin(&CALL, |watch| watch.pinned.state = State::Unused);
+    copies(a, INPUT, memory);
+    assert!(readable(memory as usize));
+
+    let [a, _] = with_host("", whole());
+    CONCURRENT.store(false, Ordering::Relaxed);
+    let memory = pages(Memory::Managed);
+    CONCURRENT.store(true, Ordering::Relaxed);
+    copies(a, INPUT, memory);
+    assert!(readable(memory as usize));
+
+    let [a, _] = with_host("", whole());
+    let memory = pages(Memory::Managed);
+    streams::capture_begin(&CALL, || OK, a);
+    copies(a, INPUT, memory);
+    assert!(readable(memory as usize));
+    read(memory);
+    assert_eq!(kinds(), NONE);
+    pinned::give_up();
+}
