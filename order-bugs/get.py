@@ -31,7 +31,22 @@ WHEEL += ["--platform", "any"]
 
 def entries():
     with open(os.path.join(HERE, "entries.toml"), "rb") as file:
-        return tomllib.load(file)["entry"]
+        data = tomllib.load(file)
+    all_of = data["entry"]
+    # The programs of a suite, of which each has its mended form by a macro.
+    suite = data["suite"]
+    for path in suite["paths"]:
+        name = os.path.splitext(os.path.basename(path))[0].replace("_", "-")
+        place = f"{suite['repository'].replace('/', '+')}/{suite['commit']}"
+        paths = [path, *suite["headers"]]
+        entry = {"id": f"cusan-{name}", "group": "suite", "driver": "suite.cu", "case": path}
+        entry.update(faulty=place, mended=place, flags=["-x", "cu", "--extended-lambda"])
+        entry.update(mended_flags=["-DCUSAN_SYNC"], gpus=2 if "multi_gpu" in path else 1)
+        entry["sources"] = [[suite["repository"], suite["commit"], *paths]]
+        entry.update(project="CuSan", report=f"`{path}`", before=suite["commit"][:8])
+        entry.update(mend="CUSAN_SYNC", wrong=suite["wrong"], miss=suite["miss"])
+        all_of.append(entry)
+    return all_of
 
 
 def files_of(repository, commit, paths, pattern, into):

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Runs the entries under every tool that the machine has, and writes docs/order-bugs.md.
 
-run.py [--jobs 6] [--only ID...] [--tools NAME...] [--minutes M] [--checker cuda-order-check]
-       [--json FILE] [--logs FOLDER] [--page FILE] [--from FILE]
+run.py [--jobs 6] [--only ID...] [--skip ID...] [--shown] [--tools NAME...] [--minutes M]
+       [--checker cuda-order-check] [--json FILE] [--logs FOLDER] [--page FILE]
+run.py --from JSON | --report ID
 
 get.py fetches first what is not installed. What cannot run is named, with its reason. An entry
 counts if wrong values were seen in its faulty form, and none in its mended form. --from makes the
@@ -65,7 +66,8 @@ def lacking(entry, number):
     for wheel in entry.get("wheels", []):
         if not os.path.isdir(os.path.join(get.TARGET, "unpacked", wheel.replace("==", "-"))):
             return f"{wheel} is not there: get.py"
-    if not os.path.exists(os.path.join(DRIVERS, entry["driver"])):
+    path = os.path.join(DRIVERS, entry["driver"])
+    if entry.get("group") != "suite" and not os.path.exists(path):
         return "has no driver yet"
     return ""
 
@@ -80,7 +82,7 @@ def command(entry, form):
     os.makedirs(os.path.dirname(program), exist_ok=True)
     root = os.path.join(get.TARGET, entry[form])
     words = ["nvcc", "-std=c++17", "-arch=native", "-lineinfo", "-w", "-o", program]
-    words += [f"-I{DRIVERS}", *entry.get("flags", [])]
+    words += [f"-I{DRIVERS}", f"-I{DRIVERS}/stubs", *entry.get("flags", [])]
     words += [f"-I{os.path.join(root, path)}" for path in entry.get("include", [])]
     behind = os.path.join(get.TARGET, entry.get("also_of", ""))
     words += [f"-I{os.path.join(behind, path)}" for path in entry.get("also", [])]
@@ -94,9 +96,23 @@ def command(entry, form):
     return [program]
 
 
-def findings(text):
+def of_checker(logs, name):
+    """What the checker's logs of a process and its children say."""
+    text = ""
+    for part in sorted(os.listdir(logs)):
+        if part.startswith(f"{name}.checker-"):
+            with open(os.path.join(logs, part), errors="replace") as file:
+                text += file.read()
     counts = [int(count) for count in re.findall(r"(\d+) findings? in ", text)]
-    return sum(counts) if counts else None
+    possible = re.findall(r"(\d+) possible findings? w", text)
+    why = re.findall(r"^order check: possible, (\d+) times: .*: (.*)$", text, re.MULTILINE)
+    most = max(why, key=lambda one: int(one[0]))[1] if why else ""
+    return {
+        "found": sum(counts) if counts else None,
+        "possible": sum(int(count) for count in possible),
+        "why": most,
+        "classes": sorted(set(re.findall(r"^  class +(\w+)", text, re.MULTILINE))),
+    }
 
 
 def run(options, entry, form, tool, words):
@@ -133,7 +149,8 @@ def run(options, entry, form, tool, words):
             start_new_session=True,
         )
         try:
-            status = process.wait(timeout=TOOLS[tool][1])
+            left = options.end + 5 - time.time()
+            status = process.wait(timeout=max(1, min(TOOLS[tool][1], left)))
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, 9)
             process.wait()
@@ -151,16 +168,7 @@ def run(options, entry, form, tool, words):
     if inner:
         result["seconds"] = float(inner[1])
     if tool == "checker":
-        found = ""
-        for part in sorted(os.listdir(options.logs)):
-            if part.startswith(f"{name}.checker-"):
-                with open(os.path.join(options.logs, part), errors="replace") as file:
-                    found += file.read()
-        result["found"] = findings(found)
-        result["possible"] = sum(
-            int(count) for count in re.findall(r"(\d+) possible findings? w", found)
-        )
-        result["classes"] = sorted(set(re.findall(r"^  class +(\w+)", found, re.MULTILINE)))
+        result.update(of_checker(options.logs, name))
     elif tool == "csan":
         result["found"] = int("CSAN detected a possible data race" in text)
     elif tool == "memcheck":
@@ -176,6 +184,14 @@ def run(options, entry, form, tool, words):
         lines = [line for line in text.strip().splitlines() if line.strip()]
         result["failed"] = f"status {status}: {(lines or ['no output'])[-1][:160]}"
     return result
+
+
+def pair(options, entry, tool, words):
+    """Both forms; a slow tool is asked about the mended one only if it found something."""
+    results = {"faulty": run(options, entry, "faulty", tool, words["faulty"])}
+    if tool not in ("memcheck", "racecheck") or (results["faulty"] or {}).get("found"):
+        results["mended"] = run(options, entry, "mended", tool, words["mended"])
+    return results
 
 
 def shown(entry, results):
@@ -203,12 +219,20 @@ def verdict(results, tool):
     if not pair:
         return "-", "not run"
     faulty, mended = pair.get("faulty", {}), pair.get("mended", {})
+    if faulty.get("found") == 0 and "mended" not in pair:
+        return "missed", ""
     for one in (faulty, mended):
         if one.get("not_run") or one.get("found") is None:
             return "-", one.get("not_run") or one.get("failed") or "no summary"
     if mended["found"]:
         return "false", f"{mended['found']} about the mended form"
     return ("found" if faulty["found"] else "missed"), ""
+
+
+def missed(entry, result):
+    if result.get("possible"):
+        return f"possible only ({result.get('why') or 'a kernel is not known'})"
+    return entry.get("miss", "not known why")
 
 
 def ratio(results, tool):
@@ -221,74 +245,102 @@ def ratio(results, tool):
     return slow[key] / plain[key]
 
 
+def row_of(entry, results, named):
+    how, _ = shown(entry, results)
+    one = results["values" if how == "undelayed" else "delayed"]["faulty"]
+    values = f"{one['wrong']}/{one['total']}" + ("" if how == "undelayed" else " delayed")
+    words = [verdict(results, tool)[0] for tool in named]
+    return [f"`{entry['id']}`", entry["report"], values, *words]
+
+
+def table(head, rows):
+    """A table of Markdown, without the bars at the ends."""
+    lines = [" | ".join(head), " | ".join(["---"] * len(head))]
+    return [*lines, *(" | ".join(row) for row in rows), ""]
+
+
 def page(data):
-    entries = {entry["id"]: entry for entry in get.entries()}
-    named = [one for one in TOOLS if one not in ("values", "delayed")]
-    named = [one for one in named if any(one in row for row in data["results"].values())]
-    lines, counts, left, costs = [], {}, [], {}
-    for group in ("real", "suite"):
-        rows = []
-        for name, entry in entries.items():
-            if entry.get("group", "real") != group:
-                continue
-            results = data["results"].get(name)
-            if results is None:
-                left.append((name, data["not_run"].get(name, "not run")))
-                continue
-            how, why = shown(entry, results)
-            if not how:
-                left.append((name, why))
-                continue
-            tool = "values" if how == "undelayed" else "delayed"
-            one = results[tool]["faulty"]
-            values = f"{one['wrong']} of {one['total']}" + ("" if how == "undelayed" else ", delayed")
-            cells = []
-            for tool in named:
-                word, why = verdict(results, tool)
-                tally = counts.setdefault((group, tool), {})
-                tally[word] = tally.get(word, 0) + 1
-                cost = ratio(results, tool)
-                if cost:
-                    costs.setdefault(tool, []).append(cost)
-                if tool == "checker" and word == "missed":
-                    possible = results[tool]["faulty"].get("possible")
-                    other = "a possible finding" if possible else "not known why"
-                    word = f"missed: {entry.get('miss', other)}"
-                cells.append(word)
-            what = f"{entry['report']}; {entry['before']}, mended: {entry['mend']}"
-            rows.append([f"`{name}`", what, entry["wrong"], values, *cells])
-        if not rows:
+    named = [tool for tool in TOOLS if tool not in ("values", "delayed")]
+    named = [tool for tool in named if any(tool in row for row in data["results"].values())]
+    rows, left, misses, costs, counts = [], [], [], {}, {}
+    suite = {"pairs": 0, "found": 0, "missed": 0, "false": 0}
+    for entry in get.entries():
+        name, group = entry["id"], entry.get("group", "real")
+        results = data["results"].get(name)
+        if results is None:
+            left.append((name, data["not_run"].get(name, "not run")))
             continue
-        head = ["entry", "report and versions", "what goes wrong", "wrong values"]
-        head += [TOOLS[tool][0] for tool in named]
-        title = "## Errors of published code" if group == "real" else "## CuSan's suite"
-        lines += [title, "", "| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
-        lines += ["| " + " | ".join(row) + " |" for row in rows] + [""]
-        lines += ["| tool | found | missed | also about the mended form | did not run |"]
-        lines += ["| --- | --- | --- | --- | --- |"]
+        how, why = shown(entry, results)
+        if not how:
+            left.append((name, why))
+            continue
         for tool in named:
-            tally = counts.get((group, tool), {})
-            cells = [str(tally.get(word, 0)) for word in ("found", "missed", "false", "-")]
-            lines.append(f"| {TOOLS[tool][0]} | " + " | ".join(cells) + " |")
-        lines.append("")
-    first = [
+            word = verdict(results, tool)[0]
+            if group == "real":
+                tally = counts.setdefault(tool, {})
+                tally[word] = tally.get(word, 0) + 1
+            cost = ratio(results, tool)
+            if cost:
+                costs.setdefault(tool, []).append(cost)
+        word = verdict(results, "checker")[0]
+        if word == "missed":
+            misses.append((name, missed(entry, results["checker"]["faulty"])))
+        if group == "real":
+            rows.append(row_of(entry, results, named))
+        else:
+            suite["pairs"] += 1
+            suite[word] = suite.get(word, 0) + 1
+    lines = [
         "# Real errors of stream order, and who finds them",
         "",
-        f"`order-bugs/run.py`, {data['machine']}, {data['date']}. An entry is here if its faulty form",
-        "gave wrong values, by itself or with a delay on the card, and its mended form none.",
-        "`order-bugs/get.py` fetches what others wrote; `entries.toml` has the details.",
+        f"`order-bugs/run.py`, {data['machine']}, {data['date']}. An entry counts if its faulty form",
+        "gave wrong values, by itself or *delayed* on the card, and its mended form none.",
+        "`order-bugs/entries.toml` says what goes wrong and which versions these are; `get.py` fetches",
+        "what others wrote; `run.py --report ID` writes a report where there is none.",
         "",
     ]
+    lines += table(["entry", "report", "wrong", *(TOOLS[tool][0] for tool in named)], rows)
+    lines += ["*false*: it reports the mended form, too. *-*: it did not run, or not to its end.", ""]
+    words = ("found", "missed", "false", "-")
+    cells = [
+        [TOOLS[tool][0], *(str(counts.get(tool, {}).get(word, 0)) for word in words)]
+        for tool in named
+    ]
+    lines += table(["tool", *words], cells)
+    if suite["pairs"]:
+        lines += [
+            f"CuSan's suite, {suite['pairs']} pairs that went wrong: this checker found "
+            f"{suite['found']}, and reported {suite['false']} mended forms.",
+            "",
+        ]
     if costs:
         said = []
         for tool, all_of in costs.items():
-            middle = sorted(all_of)[len(all_of) // 2]
-            said.append(f"{TOOLS[tool][0]} {middle:.1f} x")
-        lines += ["Cost, medians of the mended forms, several at a time: " + ", ".join(said) + ".", ""]
-    if left:
-        lines += ["Not in the table:", ""]
-        lines += [f"* `{name}`: {why}" for name, why in left] + [""]
-    return "\n".join(first + lines).rstrip() + "\n"
+            said.append(f"{TOOLS[tool][0]} {sorted(all_of)[len(all_of) // 2]:.1f} x")
+        lines += ["Cost, medians of the mended forms: " + ", ".join(said) + ".", ""]
+    for title, items in (("Missed by this checker:", misses), ("Not in the table:", left)):
+        reasons = {}
+        for name, why in items:
+            reasons.setdefault(why, []).append(f"`{name}`")
+        if reasons:
+            lines += [title, ""]
+            lines += [f"* {', '.join(names)}: {why}" for why, names in reasons.items()] + [""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def report(name):
+    """A text for the owner of an entry's code, for a person to send."""
+    entry = {entry["id"]: entry for entry in get.entries()}[name]
+    case = f" --case {entry['case']}" if "case" in entry else ""
+    return f"""To: {entry['project']}, {entry['before']}
+Subject: missing stream order: {entry['wrong']}
+
+What: {entry['wrong']}. Nothing orders the two streams, so the outcome depends on how busy they are.
+Where: {entry.get('where', 'see the driver')}
+How to see it: `python3 order-bugs/drivers/{entry['driver']} faulty{case}` prints how many values are
+wrong; with `--delay` the earlier access is held back on the card, so that it shows on any machine.
+A mend: {entry.get('remedy', entry['mend'])}. With it (`mended`) no value is wrong.
+"""
 
 
 def main():
@@ -296,17 +348,28 @@ def main():
     parser.add_argument("--jobs", type=int, default=6)
     parser.add_argument("--only", nargs="+", default=["*"])
     parser.add_argument("--skip", nargs="+", default=[])
+    parser.add_argument("--shown", action="store_true", help="only what the JSON has wrong values of")
     parser.add_argument("--tools", nargs="+", default=list(TOOLS), choices=list(TOOLS))
     parser.add_argument("--minutes", type=float, default=600, help="what has not begun then is left out")
     parser.add_argument("--checker", default="cuda-order-check")
     parser.add_argument("--json", default=os.path.join(get.TARGET, "results.json"))
     parser.add_argument("--logs", default=os.path.join(get.TARGET, "logs"))
     parser.add_argument("--page", default=os.path.join(HERE, "..", "docs", "order-bugs.md"))
+    parser.add_argument("--report", metavar="ID", help="print a report of an entry, to be sent")
     parser.add_argument("--from", dest="earlier", help="a JSON, of which only the page is made")
     options = parser.parse_args()
+    if options.report:
+        print(report(options.report), end="")
+        return
     if options.earlier:
         with open(options.earlier) as file:
             data = json.load(file)
+        for name, row in data["results"].items():
+            for form, one in row.get("checker", {}).items():
+                part = f"{name}-{form}-checker"
+                logs = os.listdir(options.logs) if os.path.isdir(options.logs) else []
+                if any(log.startswith(f"{part}.checker-") for log in logs):
+                    one.update(of_checker(options.logs, part))
         with open(options.page, "w") as file:
             file.write(page(data))
         return
@@ -343,6 +406,8 @@ def main():
         asked = any(fnmatch.fnmatch(entry["id"], pattern) for pattern in options.only)
         if not asked or any(fnmatch.fnmatch(entry["id"], pattern) for pattern in options.skip):
             continue
+        if options.shown and not shown(entry, data["results"].get(entry["id"], {}))[0]:
+            continue
         why = lacking(entry, number)
         if why:
             print(f"NOT RUN: {entry['id']}: {why}", flush=True)
@@ -362,27 +427,34 @@ def main():
             except (RuntimeError, OSError) as error:
                 print(f"NOT RUN: {entry['id']}: {error}", flush=True)
                 data["not_run"][entry["id"]] = str(error)
+        # The shortest first, since time may be short.
+        def length(one):
+            plain = data["results"].get(one[0]["id"], {}).get("values", {})
+            return plain.get("faulty", {}).get("wall", 0)
+
+        ready.sort(key=length)
         tasks = {}
         for tool in tools:
             for entry, words in ready:
-                python = entry["driver"].endswith(".py") and entry.get("csan", True)
-                if tool == "csan" and not python:
+                python = entry["driver"].endswith(".py")
+                if tool == "csan" and not (python and entry.get("csan", True)):
                     continue
                 if tool == "delayed" and entry["driver"] == "suite.cu":
                     continue
-                for form in FORMS:
-                    task = pool.submit(run, options, entry, form, tool, words[form])
-                    tasks[task] = (entry, form, tool)
+                # What happens inside a kernel: nothing of PyTorch's is asked for it.
+                if tool == "racecheck" and python:
+                    continue
+                tasks[pool.submit(pair, options, entry, tool, words)] = (entry, tool)
         for task in concurrent.futures.as_completed(tasks):
-            entry, form, tool = tasks[task]
-            result = task.result()
-            if result is None:
-                print(f"NOT RUN: {entry['id']} {form} {tool}: no time", flush=True)
-                continue
-            row = data["results"].setdefault(entry["id"], {})
-            row.setdefault(tool, {})[form] = result
-            data["not_run"].pop(entry["id"], None)
-            print(f"{entry['id']} {form} {tool}: {json.dumps(result)}", flush=True)
+            entry, tool = tasks[task]
+            for form, result in task.result().items():
+                if result is None:
+                    print(f"NOT RUN: {entry['id']} {form} {tool}: no time", flush=True)
+                    continue
+                row = data["results"].setdefault(entry["id"], {})
+                row.setdefault(tool, {})[form] = result
+                data["not_run"].pop(entry["id"], None)
+                print(f"{entry['id']} {form} {tool}: {json.dumps(result)}", flush=True)
             with open(options.json + ".new", "w") as file:
                 json.dump(data, file, indent=1, sort_keys=True)
             os.replace(options.json + ".new", options.json)

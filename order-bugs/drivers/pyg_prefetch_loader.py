@@ -16,15 +16,16 @@ bug.mend(
     "        with self.device_helper.stream_context():\n",
 )
 BATCHES = 24
-batches = [torch.full((1 << 20,), float(i)) for i in range(BATCHES)]
+batches = [torch.full((1 << 19,), float(i)) for i in range(BATCHES)]
 bug.busy(1)
 batches[0].cuda().sum()
 bug.start()
 sums = []
 for batch in PrefetchLoader(batches, device=torch.device("cuda")):
-    bug.busy(2)
-    bug.late(10)
+    # More than the host needs to pin a batch.
+    bug.busy(10)
+    bug.late(40)
     sums.append(batch.sum())
 bug.settle()
-wrong = sum(float(value) != i * (1 << 20) for i, value in enumerate(sums))
+wrong = sum(float(value) != i * (1 << 19) for i, value in enumerate(sums))
 bug.end(wrong, BATCHES)

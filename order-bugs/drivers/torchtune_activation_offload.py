@@ -57,7 +57,7 @@ x = torch.randn(SIZE, device="cuda", requires_grad=True)
 weights = [torch.randn(SIZE, device="cuda", requires_grad=True) for _ in range(LAYERS + 1)]
 
 
-def slow(gradient):
+def slow(_):
     bug.busy(2)
     bug.late(3)
 

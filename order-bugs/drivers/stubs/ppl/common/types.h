@@ -1,0 +1,2 @@
+// In place of ppl.common.
+#pragma once
