@@ -84,6 +84,17 @@ def command(entry, form):
     words = ["nvcc", "-std=c++17", "-arch=native", "-lineinfo", "-w", "-o", program]
     words += [f"-I{DRIVERS}", f"-I{DRIVERS}/stubs", *entry.get("flags", [])]
     words += [f"-I{os.path.join(root, path)}" for path in entry.get("include", [])]
+    for path, name, *changes in entry.get("edits", []):
+        with open(os.path.join(root, path)) as file:
+            text = file.read()
+        for old, new in zip(changes[::2], changes[1::2]):
+            if text.count(old) != 1:
+                raise RuntimeError(f"{path} is not the version that this entry is about")
+            text = text.replace(old, new)
+        os.makedirs(f"{program}-edited", exist_ok=True)
+        with open(os.path.join(f"{program}-edited", name), "w") as file:
+            file.write(text)
+        words.append(f"-I{program}-edited")
     behind = os.path.join(get.TARGET, entry.get("also_of", ""))
     words += [f"-I{os.path.join(behind, path)}" for path in entry.get("also", [])]
     words += ["-DMENDED", *entry.get("mended_flags", [])] if form == "mended" else []
@@ -322,6 +333,11 @@ def page(data):
         reasons = {}
         for name, why in items:
             reasons.setdefault(why, []).append(f"`{name}`")
+        for why, names in reasons.items():
+            of_suite = [one for one in names if one.startswith("`cusan-")]
+            if len(of_suite) > 1:
+                rest = [one for one in names if one not in of_suite]
+                reasons[why] = [*rest, f"{len(of_suite)} of CuSan's suite"]
         if reasons:
             lines += [title, ""]
             lines += [f"* {', '.join(names)}: {why}" for why, names in reasons.items()] + [""]
