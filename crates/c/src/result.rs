@@ -144,7 +144,8 @@ impl From<Error> for Fail {
             },
             _ => CUTL_ERROR_INTERNAL,
         };
-        Self::new(code, error.to_string())
+        let driver = error.code().map_or(0, |code| code.0 as i32);
+        Self { code, driver, text: error.to_string() }
     }
 }
 
@@ -330,7 +331,8 @@ mod tests {
         for (error, expected) in own.into_iter().chain(shared) {
             let text = format!("{error:?}");
             let fail = Fail::from(error);
-            assert_eq!((fail.code, fail.driver), (expected, 0), "{text}");
+            let driver = if text.starts_with("cuIpcOpenMemHandle_v2 failed") { 201 } else { 0 };
+            assert_eq!((fail.code, fail.driver), (expected, driver), "{text}");
         }
     }
 

@@ -76,6 +76,9 @@ impl Error {
             Self::Cuda(error) => error.function(),
             Self::TimelineInCapture { function } => Some(*function),
             Self::ContextMismatch { .. } => Some(Function::cuStreamWriteValue64_v2),
+            Self::SharedTimeline(SharedTimelineError::SameProcess { .. }) => {
+                Some(Function::cuIpcOpenMemHandle_v2)
+            }
             _ => None,
         }
     }
@@ -84,6 +87,9 @@ impl Error {
     pub fn code(&self) -> Option<CUresult> {
         match self {
             Self::Cuda(error) => error.code(),
+            Self::SharedTimeline(SharedTimelineError::SameProcess { .. }) => {
+                Some(CUresult::CUDA_ERROR_INVALID_CONTEXT)
+            }
             _ => None,
         }
     }
@@ -251,7 +257,8 @@ pub enum SharedTimelineError {
     OtherFile,
     /// The file or the device memory has no place left for a timeline.
     FileFull,
-    /// The handle belongs to a timeline that this process made.
+    /// The driver refused to open the handle with `CUDA_ERROR_INVALID_CONTEXT`, probably because
+    /// this process made the timeline: the process that made it has the id of this one.
     SameProcess {
         /// The process id.
         pid: u32,
@@ -263,8 +270,8 @@ pub enum SharedTimelineError {
         /// The device of the context.
         context: u16,
     },
-    /// The driver opened the handle, but the memory is no longer the timeline's: it was freed and
-    /// is in other use now.
+    /// The driver opened the handle, but the memory is not the timeline's: probably it was freed,
+    /// and is in other use now.
     OtherMemory,
     /// The operating system refused to create, map or lock the file, or, on Windows, to let this
     /// process watch its exporter.
@@ -349,8 +356,10 @@ impl fmt::Display for SharedTimelineError {
             ),
             Self::SameProcess { pid } => write!(
                 f,
-                "the timeline's handle was made by this process (id {pid}), and device memory can \
-                 be opened only in another one; pass the timeline itself"
+                "{} failed with {}: probably this process (id {pid}) made the timeline's handle, \
+                 and device memory can be opened only in another one; pass the timeline itself",
+                Function::cuIpcOpenMemHandle_v2,
+                CUresult::CUDA_ERROR_INVALID_CONTEXT,
             ),
             Self::MemoryOfOtherDevice { exported: Some(exported), context } => write!(
                 f,
@@ -363,7 +372,7 @@ impl fmt::Display for SharedTimelineError {
                  context is of device {context}; look at CUDA_VISIBLE_DEVICES in both processes"
             ),
             Self::OtherMemory => f.write_str(
-                "the memory behind the timeline's handle is no longer the timeline's: its owner \
+                "the memory behind the timeline's handle is not the timeline's: probably its owner \
                  freed it; keep the TimelineMemory in its process, and send a new handle",
             ),
             Self::System { errno } => write!(

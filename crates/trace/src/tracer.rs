@@ -227,7 +227,7 @@ impl Tracer {
     ///
     /// # Errors
     ///
-    /// The errors of these calls. `CUDA_ERROR_TIMEOUT` if the first anchor is not done in time, for
+    /// The errors of these calls. `CUDA_ERROR_NOT_READY` if the first anchor is not done in time, for
     /// example because other work of the process blocks the hardware channel.
     pub fn new(context: &Context) -> Result<Self> {
         Self::with(context, HostClock::Monotonic)
@@ -265,7 +265,7 @@ impl Tracer {
                 if waits.elapsed() > PATIENCE {
                     return Err(Error::Driver {
                         function: Function::cuEventQuery,
-                        code: CUresult::CUDA_ERROR_TIMEOUT,
+                        code: CUresult::CUDA_ERROR_NOT_READY,
                     });
                 }
                 std::thread::sleep(SPIN);

@@ -58,7 +58,9 @@ use cuda_events::capture::{CaptureMode, ThreadCaptureMode};
 use cuda_events::foundation::{Origin, call, deferring_observers, is_forked_child, with_current};
 use cuda_events::ipc::{ExporterProcess, ExporterState};
 use cuda_events::mem_ops::{WaitCondition, WaitValueFlags};
-use cuda_events::sys::{CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS, CUdeviceptr, CUipcMemHandle, CUresult};
+use cuda_events::sys::{
+    CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS, CUdeviceptr, CUipcMemHandle, CUresult, Function,
+};
 use cuda_events::{Context, Device, Progress, Stream, StreamOptions};
 
 #[cfg(doc)]
@@ -151,7 +153,9 @@ impl Opening {
         });
         opened.map_err(|error| {
             let pid = named.maker.pid();
-            let refused = error.code() == Some(CUresult::CUDA_ERROR_INVALID_CONTEXT);
+            // The same code of another call is the context's.
+            let refused = error.code() == Some(CUresult::CUDA_ERROR_INVALID_CONTEXT)
+                && error.function() == Some(Function::cuIpcOpenMemHandle_v2);
             if refused && pid == std::process::id() {
                 Refusal::SameProcess { pid }.into()
             } else {

@@ -934,6 +934,23 @@ fn handles_of_something_else_are_refused() {
     };
     let pid = std::process::id();
     assert_eq!(refused(&own.to_bytes()), Refusal::SameProcess { pid }.into());
+    if let Some(soft) = gpu.soft() {
+        // The same code of another call, in all places, has another cause.
+        let code = CUresult::CUDA_ERROR_INVALID_CONTEXT;
+        let (mut nth, mut struck) = (0, 0);
+        while struck == nth {
+            nth += 1;
+            soft.inject(Fault::on("cuCtxPushCurrent_v2").nth(nth).answer(code));
+            let (before, error) = (soft.injected(), refused(&own.to_bytes()));
+            soft.clear_faults();
+            if soft.injected() > before {
+                struck = nth;
+                let function = Function::cuCtxPushCurrent_v2;
+                assert_eq!(error, cuda_events::Error::Driver { function, code }.into(), "{nth}");
+            }
+        }
+        assert!(struck > 0);
+    }
     let mut peer = Peer::start();
     let handle = peer.make();
     let other = forged(handle.to_bytes(), |body| body[124] ^= 1);

@@ -138,8 +138,9 @@ fn texts() -> Vec<(Error, &'static str)> {
         ),
         (
             SharedTimelineError::SameProcess { pid: 7 }.into(),
-            "the timeline's handle was made by this process (id 7), and device memory can be \
-             opened only in another one; pass the timeline itself",
+            "cuIpcOpenMemHandle_v2 failed with CUDA_ERROR_INVALID_CONTEXT (201): probably this \
+             process (id 7) made the timeline's handle, and device memory can be opened only in \
+             another one; pass the timeline itself",
         ),
         (
             SharedTimelineError::MemoryOfOtherDevice { exported: Some(1), context: 0 }.into(),
@@ -153,8 +154,8 @@ fn texts() -> Vec<(Error, &'static str)> {
         ),
         (
             SharedTimelineError::OtherMemory.into(),
-            "the memory behind the timeline's handle is no longer the timeline's: its owner freed \
-             it; keep the TimelineMemory in its process, and send a new handle",
+            "the memory behind the timeline's handle is not the timeline's: probably its owner \
+             freed it; keep the TimelineMemory in its process, and send a new handle",
         ),
         (
             SharedTimelineError::Platform.into(),
@@ -196,5 +197,8 @@ fn an_error_of_the_driver_passes_through() {
     assert_eq!(Error::TimelineInCapture { function }.function(), Some(function));
     let mismatch = Error::ContextMismatch { device: 0, other_device: 1 };
     assert_eq!((mismatch.function(), mismatch.code()), (Some(function), None));
+    let own = Error::from(SharedTimelineError::SameProcess { pid: 7 });
+    let refused = (Some(Function::cuIpcOpenMemHandle_v2), CUresult::CUDA_ERROR_INVALID_CONTEXT);
+    assert_eq!((own.function(), own.code()), (refused.0, Some(refused.1)));
     assert!(Error::Poisoned.function().is_none() && !Error::Poisoned.is_sticky());
 }
