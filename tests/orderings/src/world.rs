@@ -124,7 +124,6 @@ pub mod sys {
 
     impl CUresult {
         pub const CUDA_SUCCESS: Self = Self(0);
-        pub const CUDA_ERROR_NOT_INITIALIZED: Self = Self(3);
     }
 
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,7 +157,6 @@ pub mod capture {
 /// The driver's table, as far as initialising it goes.
 pub struct Instance {
     pub initialised: sync::AtomicBool,
-    pub process: u32,
 }
 
 /// The table of functions, which nothing here looks into.
@@ -170,7 +168,7 @@ pub struct Driver(pub &'static Instance);
 impl Driver {
     pub fn new() -> Self {
         let initialised = sync::AtomicBool::new(false);
-        Self(Box::leak(Box::new(Instance { initialised, process: std::process::id() })))
+        Self(Box::leak(Box::new(Instance { initialised })))
     }
 
     pub fn file(&self) -> Option<&'static str> {
