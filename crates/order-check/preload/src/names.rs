@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 /// Parts of the names of functions that order nothing and touch no memory of the program, unless
 /// they are in [`ORDER`]. Everything else that is not hooked counts as ordering everything.
-const QUIET: [&str; 63] = [
+const QUIET: [&str; 65] = [
     // Questions.
     "Get",
     "IsCapturing",
@@ -72,6 +72,9 @@ const QUIET: [&str; 63] = [
     "cuMemRetainAllocationHandle",
     "ShareableHandle",
     "cuMemPoolCreate",
+    // They give back what no work has any longer.
+    "cuMemPoolTrimTo",
+    "cuMemPoolDestroy",
     "cuMulticast",
     "cuImportExternal",
     "cuUserObject",
@@ -80,8 +83,8 @@ const QUIET: [&str; 63] = [
 ];
 
 /// Those that one of the parts above would take in.
-const ORDER: [&str; 5] =
-    ["cuMemMapArrayAsync", "cuGraphUpload", "cuGraphics", "cuGraphExecUpdate", "cuMulticastUnbind"];
+const ORDER: [&str; 4] =
+    ["cuMemMapArrayAsync", "cuGraphics", "cuGraphExecUpdate", "cuMulticastUnbind"];
 
 /// Those that give an address of memory, also in versions that are not hooked: the memory is then
 /// not known.
@@ -159,9 +162,8 @@ mod tests {
         are_hooked(crate::hooks::names());
         for name in [
             "cuMemcpy3DBatchAsync_v2_ptsz",
-            "cuMemPoolTrimTo",
             "cuStreamAttachMemAsync",
-            "cuGraphUpload",
+            "cuGraphUpload_v2",
             "cuGraphExecUpdate_v9",
             "cuGraphicsMapResources",
             "cuMemMapArrayAsync",
@@ -189,6 +191,7 @@ mod tests {
             "cuLibraryGetModule",
             "cuKernelSetAttribute",
             "cuMemPoolSetAttribute",
+            "cuMemPoolTrimTo",
             "cuDeviceSetGraphMemAttribute",
             "cuLogicalEndpointQuery",
             "cuMemAdvise_v2",

@@ -270,6 +270,19 @@ hooks! {
         (address: Address, bytes: usize, location: u64, flags: c_uint, stream: Handle)
         => streams::plain [stream];
 
+    cuMemPrefetchBatchAsync, cuMemPrefetchBatchAsync_ptsz:
+        (addresses: *const Address, sizes: *const usize, count: usize, places: *const c_void,
+            first: *const usize, places_count: usize, flags: u64, stream: Handle)
+        => streams::plain [stream];
+    cuMemDiscardBatchAsync, cuMemDiscardBatchAsync_ptsz: (addresses: *const Address,
+        sizes: *const usize, count: usize, flags: u64, stream: Handle)
+        => copies::discard [addresses, sizes, count, stream];
+    cuMemDiscardAndPrefetchBatchAsync, cuMemDiscardAndPrefetchBatchAsync_ptsz:
+        (addresses: *const Address, sizes: *const usize, count: usize, places: *const c_void,
+            first: *const usize, places_count: usize, flags: u64, stream: Handle)
+        => copies::discard [addresses, sizes, count, stream];
+    cuGraphUpload, cuGraphUpload_ptsz: (exec: Handle, stream: Handle) => streams::plain [stream];
+
     cuMemMap: (address: Address, bytes: usize, offset: usize, memory: u64, flags: u64)
         => memory::map [address, bytes];
     cuMemUnmap: (address: Address, bytes: usize) => memory::unmap [address, bytes];
@@ -282,6 +295,9 @@ hooks! {
     cuStreamBeginCaptureToGraph, cuStreamBeginCaptureToGraph_ptsz:
         (stream: Handle, graph: Handle, after: *const Handle, edges: *const c_void, count: usize,
             mode: c_uint)
+        => streams::capture_into [stream];
+    cuStreamBeginRecaptureToGraph, cuStreamBeginRecaptureToGraph_ptsz:
+        (stream: Handle, mode: c_uint, graph: Handle, function: *const c_void, data: *const c_void)
         => streams::capture_into [stream];
 
     cuMemsetD8Async, cuMemsetD8Async_ptsz: (to: Address, value: u8, count: usize, stream: Handle)

@@ -16,7 +16,7 @@ use crate::model::waiting::Submitted;
 use crate::pinned::table;
 use crate::watch::Watch;
 use crate::watch::copies::{side, wrote};
-use crate::watch::walk::{around_seen, begin, enter};
+use crate::watch::walk::{after, around_seen, begin, enter};
 
 pub(crate) fn before_copy(
     watch: &mut Watch,
@@ -105,6 +105,30 @@ pub(crate) fn copied(
         }
     }
     wrote(watch, *stream, *place, &all);
+}
+
+/// What is in these ranges may be anything from then on.
+pub(crate) fn discard(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    addresses: *const Address,
+    sizes: *const usize,
+    count: usize,
+    stream: Handle,
+) -> Code {
+    let count = if addresses.is_null() || sizes.is_null() { 0 } else { count };
+    // SAFETY: the program's lists, of so many.
+    let range = |at| unsafe { (addresses.add(at).read(), sizes.add(at).read() as u64) };
+    let writes: Vec<Access> = (0..count)
+        .map(range)
+        .filter(|(_, bytes)| *bytes > 0)
+        .map(|(first, bytes)| Access::write(first, bytes))
+        .collect();
+    after(call, real, |watch| {
+        let stream = watch.stream(call, stream);
+        watch.feed.work(stream, &[]);
+        writes.iter().for_each(|write| wrote(watch, stream, None, core::slice::from_ref(write)));
+    })
 }
 
 pub(crate) fn reached_stream(watch: &mut Watch, stream: StreamId) {

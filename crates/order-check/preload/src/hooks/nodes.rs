@@ -114,6 +114,11 @@ fn add(
             }
             Work::Accesses(Vec::new())
         }
+        // What it has runs or not, as the device decides.
+        NodeKind::Conditional => {
+            watch.seen.conditional += 1;
+            Work::Accesses(Vec::new())
+        }
         NodeKind::Empty => Work::Accesses(Vec::new()),
         NodeKind::Wait => Work::Wait(ask(of.wait, handle)?),
         NodeKind::Record => Work::Record(ask(of.record, handle)?),

@@ -72,7 +72,7 @@ pub(crate) fn synchronize(call: &Call, real: impl FnOnce() -> Code, stream: Hand
     objects::waits(call, real, stream, before, |watch, awaited| watch.feed.reached(&awaited))
 }
 
-/// Work in a stream that changes no memory, as a prefetch.
+/// Work in a stream that changes no memory, as a prefetch, or the upload of a graph.
 pub(crate) fn plain(call: &Call, real: impl FnOnce() -> Code, stream: Handle) -> Code {
     after(call, real, |watch| {
         let stream = watch.stream(call, stream);

@@ -48,6 +48,7 @@ pub(crate) enum NodeKind {
     Wait,
     Record,
     Values,
+    Conditional,
 }
 
 impl NodeKind {
@@ -63,6 +64,7 @@ impl NodeKind {
             6 => Self::Wait,
             7 => Self::Record,
             12 => Self::Values,
+            13 => Self::Conditional,
             _ => return None,
         })
     }

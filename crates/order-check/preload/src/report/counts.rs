@@ -26,6 +26,8 @@ pub(crate) struct Seen {
     pub(crate) launchable: u64,
     /// Nodes that kernels may change.
     pub(crate) changeable: u64,
+    /// Nodes whose graphs run on a condition.
+    pub(crate) conditional: u64,
 }
 
 /// Gives each function that is not hooked, and how often it was called.

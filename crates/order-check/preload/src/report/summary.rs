@@ -119,6 +119,7 @@ pub(crate) fn sum_up(watch: &mut Watch) {
             seen.changeable,
             "nodes of graphs may be changed by kernels; their accesses are not known",
         ),
+        (seen.conditional, "nodes of graphs are conditional; the work in them is not seen"),
         (
             seen.allocating,
             "nodes of graphs allocate memory; kernels with its addresses are not seen",

@@ -249,6 +249,20 @@ fn copies() -> Vec<Row> {
             .in_stream().orders("S>S").without_driver(),
         row("cuMemPrefetchAsync_v2", |r| vec![r.at(To), 16, 1, 0, r.s])
             .in_stream().orders("S>S").without_driver(),
+        row("cuMemPrefetchBatchAsync", |r| {
+            vec![r.keep(vec![r.at(To)]), r.keep(vec![16_u64]), 1, 0, 0, 0, 0, r.s]
+        })
+        .in_stream().orders("S>S").without_driver(),
+        row("cuMemDiscardBatchAsync", |r| {
+            let [all, sizes] = [vec![r.at(To), r.at(To1), r.at(From)], vec![17_u64, 5, 0]];
+            vec![r.keep(all), r.keep(sizes), 3, 0, r.s]
+        })
+        .touches([writes(To, 0..17), writes(To1, 0..5)]).in_stream().orders(WORK).without_driver(),
+        row("cuMemDiscardAndPrefetchBatchAsync", |r| {
+            let [all, sizes] = [vec![r.at(To), r.at(To1)], vec![17_u64, 5]];
+            vec![r.keep(all), r.keep(sizes), 2, 0, 0, 0, 0, r.s]
+        })
+        .touches([writes(To, 0..17), writes(To1, 0..5)]).in_stream().orders(WORK).without_driver(),
         // Memory of two devices: the legacy stream of the other one takes part.
         row("cuMemcpyDtoD cuMemcpy", |r| vec![r.at(To) + 3, r.at(From1) + 5, 22])
             .like("cuMemcpyDtoD_v2").touches(two(To, From1)).in_default().orders("M>C C>M M>M"),
@@ -465,6 +479,15 @@ fn streams() -> Vec<Row> {
             r.call("cuStreamEndCapture", &[r.x.addr() as u64, r.out(0)]);
         })
         .refused("", writes(To, 0..32), 0),
+        row("cuStreamBeginRecaptureToGraph", |r| {
+            r.good("cuGraphCreate", &[r.out(10), 0]);
+            vec![r.x.addr() as u64, 2, r.got(10), 0, 0]
+        })
+        .then(|r| {
+            r.set(r.x, To);
+            r.call("cuStreamEndCapture", &[r.x.addr() as u64, r.out(0)]);
+        })
+        .refused("", writes(To, 0..32), 0).without_driver(),
         row("cuStreamEndCapture", |r| vec![r.x.addr() as u64, r.out(0)])
             .setup(|r| {
                 r.good("cuStreamBeginCapture_v2", &[r.x.addr() as u64, 2]);
@@ -932,6 +955,9 @@ fn graphs() -> Vec<Row> {
         .refused("A>C C>A", [writes(To, 0..32), writes(From, 0..32)].concat(), 0),
         row("cuGraphLaunch", |r| vec![exec(r, graph(r, To)), r.s])
             .touches([writes(To, 0..32)]).in_stream().orders(WORK),
+        // The software driver uploads nothing.
+        row("cuGraphUpload", |r| vec![exec(r, graph(r, To)), r.s])
+            .in_stream().orders("S>S").differs(),
         // What comes with the handle later is not known.
         row("cuGraphExecDestroy", |r| vec![exec(r, graph(r, To))])
             .then(launches_former).orders(ALL).counts_before().without_driver(),
