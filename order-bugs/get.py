@@ -44,7 +44,10 @@ def entries():
         entry.update(mended_flags=["-DCUSAN_SYNC"], gpus=2 if "multi_gpu" in path else 1)
         entry["sources"] = [[suite["repository"], suite["commit"], *paths]]
         entry.update(project="CuSan", report=f"`{path}`", before=suite["commit"][:8])
-        entry.update(mend="CUSAN_SYNC", wrong=suite["wrong"], miss=suite["miss"])
+        entry.update(mend="CUSAN_SYNC", wrong=suite["wrong"])
+        for part, note in suite["notes"].items():
+            if part in path:
+                entry["note"] = note
         all_of.append(entry)
     return all_of
 

@@ -3,11 +3,11 @@
 
 run.py [--jobs 6] [--only ID...] [--skip ID...] [--shown] [--tools NAME...] [--minutes M]
        [--checker cuda-order-check] [--json FILE] [--logs FOLDER] [--page FILE]
-run.py --from JSON | --report ID
+run.py --from [JSON] | --report ID
 
 get.py fetches first what is not installed. What cannot run is named, with its reason. An entry
 counts if wrong values were seen in its faulty form, and none in its mended form. --from makes the
-page of an earlier JSON, and runs nothing; results of --only are put into the file of --json.
+page of an earlier JSON (results.json), and runs nothing; results of --only are put into the file of --json.
 """
 
 import argparse
@@ -217,7 +217,7 @@ def shown(entry, results):
                 return "", f"{form}: {one['failed']}"
     for tool, word in (("values", "undelayed"), ("delayed", "delayed")):
         if of[tool].get("mended", {}).get("wrong"):
-            return "", "wrong values in the mended form"
+            return "", entry.get("note", "wrong values in the mended form")
     for tool, word in (("values", "undelayed"), ("delayed", "delayed")):
         if of[tool].get("faulty", {}).get("wrong"):
             return word, ""
@@ -241,17 +241,18 @@ def verdict(results, tool):
 
 
 def missed(entry, result):
-    if result.get("possible"):
-        return f"possible only ({result.get('why') or 'a kernel is not known'})"
+    if result.get("possible") and "miss" not in entry:
+        return f"possible only, as {result.get('why') or 'a kernel is not known'}"
     return entry.get("miss", "not known why")
 
 
 def ratio(results, tool):
-    """The time of the mended form under a tool, to its time without."""
-    plain = results.get("values", {}).get("mended", {})
-    slow = results.get(tool, {}).get("mended", {})
+    """The time of the mended form, or else of the faulty one, under a tool, to its time without."""
+    form = "mended" if "mended" in results.get(tool, {}) else "faulty"
+    plain = results.get("values", {}).get(form, {})
+    slow = results.get(tool, {}).get(form, {})
     key = "seconds" if "seconds" in plain and "seconds" in slow else "wall"
-    if not plain.get(key) or not slow.get(key):
+    if not plain.get(key) or not slow.get(key) or slow.get("failed"):
         return None
     return slow[key] / plain[key]
 
@@ -320,7 +321,7 @@ def page(data):
     lines += table(["tool", *words], cells)
     if suite["pairs"]:
         lines += [
-            f"CuSan's suite, {suite['pairs']} pairs that went wrong: this checker found "
+            f"CuSan's suite, {suite['pairs']} pairs that count: this checker found "
             f"{suite['found']}, and reported {suite['false']} mended forms.",
             "",
         ]
@@ -328,7 +329,9 @@ def page(data):
         said = []
         for tool, all_of in costs.items():
             said.append(f"{TOOLS[tool][0]} {sorted(all_of)[len(all_of) // 2]:.1f} x")
-        lines += ["Cost, medians of the mended forms: " + ", ".join(said) + ".", ""]
+        absent = [TOOLS[tool][0] for tool in TOOLS if tool not in ("values", "delayed", *costs)]
+        lines += ["Cost, medians, several at a time: " + ", ".join(said) + "."]
+        lines += [f"{', '.join(absent)} did not run.", ""] if absent else [""]
     for title, items in (("Missed by this checker:", misses), ("Not in the table:", left)):
         reasons = {}
         for name, why in items:
@@ -372,7 +375,8 @@ def main():
     parser.add_argument("--logs", default=os.path.join(get.TARGET, "logs"))
     parser.add_argument("--page", default=os.path.join(HERE, "..", "docs", "order-bugs.md"))
     parser.add_argument("--report", metavar="ID", help="print a report of an entry, to be sent")
-    parser.add_argument("--from", dest="earlier", help="a JSON, of which only the page is made")
+    earlier = {"nargs": "?", "const": os.path.join(HERE, "results.json"), "dest": "earlier"}
+    parser.add_argument("--from", help="make only the page, of a JSON", **earlier)
     options = parser.parse_args()
     if options.report:
         print(report(options.report), end="")
