@@ -1,6 +1,6 @@
 //! Whole numbers that are sums of multiples of unknown numbers, and how large they can be.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -111,8 +111,19 @@ enum Kind {
     Free { block: Option<usize>, low: i128, high: i128, changes: u32 },
     /// How often the loop with this head has gone back to it.
     Turns(usize),
-    /// The quotient, rounded down.
-    Quotient(Rc<Form>, i128),
+    /// The quotient, rounded down, and what else is asked of it.
+    Quotient(Rc<Form>, i128, Rc<Division>),
+}
+
+/// What follows from a division of a form.
+#[derive(Debug)]
+struct Division {
+    /// The form's negative.
+    negative: Option<Form>,
+    /// The remainder, and the largest one less it: neither is negative.
+    facts: [Option<Form>; 2],
+    /// The largest and the least quotient by the bounds of symbols alone, as they were last.
+    most: Cell<(u64, [Option<i128>; 2])>,
 }
 
 /// All symbols of an evaluation.
@@ -126,6 +137,39 @@ pub(crate) struct Symbols {
     pub(crate) changed: bool,
     /// How many facts were tried for bounds.
     tried: Cell<u64>,
+    /// How often bounds of a symbol have grown.
+    grown: u64,
+    /// The bounds that were asked for since.
+    known: RefCell<Known>,
+}
+
+/// Bounds of forms, by the numbers of the facts that they are asked for with.
+#[derive(Default)]
+struct Known {
+    facts: HashMap<Vec<Form>, usize>,
+    bounds: Vec<HashMap<Form, Bounds>>,
+    count: usize,
+}
+
+/// How many bounds are remembered.
+const REMEMBERED: usize = 1 << 15;
+
+impl Known {
+    /// Those with these facts.
+    fn with(&mut self, facts: &[Form]) -> Option<&mut HashMap<Form, Bounds>> {
+        let at = match self.facts.get(facts) {
+            Some(&at) => at,
+            None => {
+                if self.count > REMEMBERED {
+                    *self = Self::default();
+                }
+                self.bounds.push(HashMap::new());
+                self.facts.insert(facts.to_vec(), self.bounds.len() - 1);
+                self.bounds.len() - 1
+            }
+        };
+        self.bounds.get_mut(at)
+    }
 }
 
 impl Symbols {
@@ -179,6 +223,8 @@ impl Symbols {
                     (low.min(*old_low), high.max(*old_high))
                 };
                 self.changed = true;
+                self.grown += 1;
+                *self.known.get_mut() = Known::default();
             }
             if !words.is_subset(old) {
                 old.extend(words);
@@ -195,7 +241,7 @@ impl Symbols {
         form.terms.iter().any(|term| match self.symbols.get(term.0 as usize) {
             Some((Kind::Free { block, .. }, _)) => block.is_some_and(is_inside),
             Some((Kind::Turns(other), _)) => *other != head && is_inside(*other),
-            Some((Kind::Quotient(of, _), _)) => self.varies(of, head, inside),
+            Some((Kind::Quotient(of, ..), _)) => self.varies(of, head, inside),
             None => true,
         })
     }
@@ -204,7 +250,7 @@ impl Symbols {
     pub(crate) fn words(&self, form: &Form, into: &mut Words) {
         for term in &form.terms {
             match self.symbols.get(term.0 as usize) {
-                Some((Kind::Quotient(of, _), _)) => self.words(of, into),
+                Some((Kind::Quotient(of, ..), _)) => self.words(of, into),
                 Some((_, words)) => into.extend(words),
                 None => {}
             }
@@ -217,7 +263,8 @@ impl Symbols {
         for &(one, factor) in &form.terms {
             let value = if one == symbol {
                 by.clone()
-            } else if let Some((Kind::Quotient(of, divisor), _)) = self.symbols.get(one as usize) {
+            } else if let Some((Kind::Quotient(of, divisor, _), _)) = self.symbols.get(one as usize)
+            {
                 let (of, divisor) = (of.clone(), *divisor);
                 let of = self.replace(&of, symbol, by)?;
                 self.quotient(&of, divisor, &[])?
@@ -246,7 +293,7 @@ impl Symbols {
         }
         // The quotient of a sum with another quotient is one.
         let inner = form.terms.iter().find_map(|term| match self.symbols.get(term.0 as usize) {
-            Some((Kind::Quotient(of, by), _)) if term.1 == 1 => Some((term.0, of.clone(), *by)),
+            Some((Kind::Quotient(of, by, _), _)) if term.1 == 1 => Some((term.0, of.clone(), *by)),
             _ => None,
         });
         if let Some((symbol, of, by)) = inner
@@ -312,7 +359,12 @@ impl Symbols {
         let symbol = match self.quotients.get(&key) {
             Some(&symbol) => symbol,
             None => {
-                let kind = Kind::Quotient(Rc::new(key.0.clone()), divisor);
+                let own = Form::symbol(self.symbols.len() as Symbol);
+                let rest = key.0.plus(-divisor, &own);
+                let other = rest.as_ref().and_then(|of| Form::number(divisor - 1).plus(-1, of));
+                let most = Cell::new((u64::MAX, [None; 2]));
+                let division = Division { negative: key.0.times(-1), facts: [rest, other], most };
+                let kind = Kind::Quotient(Rc::new(key.0.clone()), divisor, Rc::new(division));
                 let symbol = self.push(kind, Words::new());
                 self.quotients.insert(key, symbol);
                 symbol
@@ -337,6 +389,23 @@ impl Symbols {
 
     /// Bounds of the number where all `facts` are not negative.
     pub(crate) fn bounds(&self, form: &Form, facts: &[Form]) -> Bounds {
+        if let Some(number) = form.as_number() {
+            return (Some(number), Some(number));
+        }
+        let known = self.known.borrow_mut().with(facts).and_then(|all| all.get(form).copied());
+        if let Some(bounds) = known {
+            return bounds;
+        }
+        let bounds = self.new_bounds(form, facts);
+        let mut known = self.known.borrow_mut();
+        known.count += 1;
+        if let Some(all) = known.with(facts) {
+            all.insert(form.clone(), bounds);
+        }
+        bounds
+    }
+
+    fn new_bounds(&self, form: &Form, facts: &[Form]) -> Bounds {
         let mut work = 400;
         let low = form
             .times(-1)
@@ -354,17 +423,25 @@ impl Symbols {
         let mut try_fact = |fact: &Form, work: &mut u32| {
             for &(symbol, factor) in &fact.terms {
                 let own = form.factor(symbol);
-                if own == 0 || (own > 0) == (factor > 0) || own % factor != 0 || *work == 0 {
+                if own == 0 || (own > 0) == (factor > 0) || *work == 0 {
                     continue;
                 }
+                let times = match factor {
+                    1 => -own,
+                    -1 => own,
+                    _ if own % factor == 0 => -(own / factor),
+                    _ => continue,
+                };
                 *work -= 1;
                 self.tried.set(self.tried.get() + 1);
                 // A multiple of what is not negative makes the number only larger.
-                let Some(larger) = form.plus(-(own / factor), fact) else { continue };
-                let most = if larger.terms.len() < form.terms.len() {
-                    self.most(&larger, facts, depth - 1, work)
-                } else {
-                    self.plain(&larger, facts, 0, work)
+                let Some((terms, sum)) = self.most_of_sum(form, times, fact) else { continue };
+                let most = match terms < form.terms.len() {
+                    true => {
+                        let Some(larger) = form.plus(times, fact) else { continue };
+                        self.most(&larger, facts, depth - 1, work)
+                    }
+                    false => sum,
                 };
                 best = match (best, most) {
                     (Some(best), Some(most)) => Some(best.min(most)),
@@ -376,16 +453,85 @@ impl Symbols {
             try_fact(fact, work);
         }
         for &(symbol, _) in &form.terms {
-            if let Some((Kind::Quotient(of, divisor), _)) = self.symbols.get(symbol as usize) {
-                // The remainder is not negative, and less than the divisor.
-                let rest = of.plus(-divisor, &Form::symbol(symbol));
-                let other = rest.as_ref().and_then(|rest| Form::number(divisor - 1).plus(-1, rest));
-                for fact in rest.iter().chain(&other) {
+            if let Some((Kind::Quotient(.., division), _)) = self.symbols.get(symbol as usize) {
+                for fact in division.facts.iter().flatten() {
                     try_fact(fact, work);
                 }
             }
         }
         best
+    }
+
+    /// The number of terms of `form` and `times` the other, and the sum of the largest of them, without
+    /// the form itself; `None` where there is none.
+    fn most_of_sum(&self, form: &Form, times: i128, other: &Form) -> Option<(usize, Option<i128>)> {
+        let is_small = |number: i128| number.unsigned_abs() < MOST.unsigned_abs();
+        let constant = form.constant.checked_add(other.constant.checked_mul(times)?)?;
+        let mut count = 0;
+        let mut sum = Some(constant);
+        let mut add = |symbol: Symbol, factor: i128| {
+            if factor != 0 {
+                count += 1;
+                let most = || self.most_of_symbol(symbol, factor)?.checked_mul(factor);
+                sum = sum.and_then(|sum| sum.checked_add(most()?));
+            }
+            is_small(factor)
+        };
+        let (mut own, mut others) = (form.terms.as_slice(), other.terms.as_slice());
+        let mut small = is_small(constant);
+        loop {
+            small &= match (own, others) {
+                ([], []) => break,
+                ([(symbol, factor), rest @ ..], _)
+                    if others.first().is_none_or(|other| symbol < &other.0) =>
+                {
+                    own = rest;
+                    add(*symbol, *factor)
+                }
+                ([(symbol, factor), rest @ ..], [(other, more), last @ ..]) if symbol == other => {
+                    (own, others) = (rest, last);
+                    add(*symbol, factor.checked_add(more.checked_mul(times)?)?)
+                }
+                (_, [(symbol, factor), rest @ ..]) => {
+                    others = rest;
+                    add(*symbol, factor.checked_mul(times)?)
+                }
+                // The second arm has those.
+                (_, []) => break,
+            };
+        }
+        (small && count <= MOST_TERMS).then_some((count, sum))
+    }
+
+    /// The largest or the least that a symbol can be, for a positive or a negative factor, by the bounds
+    /// of symbols alone.
+    fn most_of_symbol(&self, symbol: Symbol, factor: i128) -> Option<i128> {
+        Some(match self.symbols.get(symbol as usize)? {
+            (Kind::Free { low, high, .. }, _) => *if factor > 0 { high } else { low },
+            (Kind::Turns(_), _) => {
+                if factor > 0 {
+                    MOST_TURNS
+                } else {
+                    0
+                }
+            }
+            (Kind::Quotient(of, divisor, division), _) => {
+                let (grown, mut most) = division.most.get();
+                if grown != self.grown {
+                    most = [1, -1].map(|sign| {
+                        let mut sum = of.constant * sign;
+                        for &(symbol, factor) in &of.terms {
+                            let factor = factor * sign;
+                            let most = self.most_of_symbol(symbol, factor)?.checked_mul(factor)?;
+                            sum = sum.checked_add(most)?;
+                        }
+                        Some((sum * sign).div_euclid(*divisor))
+                    });
+                    division.most.set((self.grown, most));
+                }
+                most[usize::from(factor < 0)]?
+            }
+        })
     }
 
     /// The sum of the largest terms.
@@ -407,12 +553,12 @@ impl Symbols {
                         0
                     }
                 }
-                (Kind::Quotient(of, divisor), _) => {
+                (Kind::Quotient(of, divisor, division), _) => {
                     let depth = depth.saturating_sub(1);
                     let limit = if factor > 0 {
                         self.most(of, facts, depth, work)?
                     } else {
-                        -self.most(&of.times(-1)?, facts, depth, work)?
+                        -self.most(division.negative.as_ref()?, facts, depth, work)?
                     };
                     limit.div_euclid(*divisor)
                 }
@@ -483,7 +629,8 @@ impl Symbols {
         let mut rest = form.clone();
         let mut parts = Vec::new();
         for &(quotient, _) in &form.terms {
-            let Some((Kind::Quotient(of, divisor), _)) = self.symbols.get(quotient as usize) else {
+            let Some((Kind::Quotient(of, divisor, _), _)) = self.symbols.get(quotient as usize)
+            else {
                 continue;
             };
             let Some(&(symbol, factor)) = of.terms.first() else { continue };
@@ -525,6 +672,67 @@ fn gcd(first: i128, second: i128) -> i128 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What was asked before counts no longer once a symbol may be more.
+    #[test]
+    fn bounds_grow_with_their_symbols() {
+        let mut symbols = Symbols::default();
+        let place = |symbols: &mut Symbols, high| {
+            symbols.at((0, 0, 0), (0, high), (0, 1000), &Words::new())
+        };
+        let one = Form::symbol(place(&mut symbols, 5));
+        let third = symbols.quotient(&one, 3, &[]).expect("a quotient");
+        let symbol = third.terms.first().expect("a symbol").0;
+        // The symbol is at most 4.
+        let facts = [Form::number(4).plus(-1, &one).expect("a difference")];
+        for high in [5, 9] {
+            assert_eq!(place(&mut symbols, high), one.terms.first().expect("a symbol").0);
+            assert_eq!(symbols.bounds(&one, &[]), (Some(0), Some(high)));
+            assert_eq!(symbols.bounds(&one, &facts), (Some(0), Some(4)));
+            assert_eq!(symbols.bounds(&third, &[]), (Some(0), Some(high / 3)));
+            let limits = [1, -1].map(|factor| symbols.most_of_symbol(symbol, factor));
+            assert_eq!(limits, [Some(high / 3), Some(0)]);
+        }
+    }
+
+    /// Sums that are not made have the bounds of those that are.
+    #[test]
+    fn sums_have_their_bounds_without_being_made() {
+        let mut symbols = Symbols::default();
+        let all: Vec<Symbol> =
+            (0..4).map(|at| symbols.fixed(-at, 3 * at + 1, Words::new())).collect();
+        let form = |constant, factors: [i128; 4]| {
+            let terms = all.iter().copied().zip(factors).filter(|term| term.1 != 0).collect();
+            Form { constant, terms }
+        };
+        let forms: Vec<Form> = (0..81)
+            .map(|at| form(at - 40, [at % 3 - 1, at / 3 % 3 - 1, at / 9 % 3 - 1, at / 27 % 3 - 1]))
+            .collect();
+        for one in &forms {
+            for two in &forms {
+                for times in [-2, 1, 3] {
+                    let made = one.plus(times, two);
+                    let made = made.map(|of| (of.terms.len(), symbols.plain(&of, &[], 0, &mut 0)));
+                    assert_eq!(
+                        symbols.most_of_sum(one, times, two),
+                        made,
+                        "{one:?} {times} {two:?}"
+                    );
+                }
+            }
+        }
+        let large = form(0, [MOST - 1, 1, 0, 0]);
+        assert_eq!(symbols.most_of_sum(&large, 2, &large), None);
+        // Of too many terms there is no form.
+        for more in [8, 9] {
+            let others = (0..more).map(|_| (symbols.fixed(0, 1, Words::new()), 1)).collect();
+            let others = Form { constant: 0, terms: others };
+            let own = form(1, [1, 1, 1, 1]);
+            let made = own.plus(1, &others).map(|of| of.terms.len());
+            assert_eq!(made, (more == 8).then_some(12));
+            assert_eq!(symbols.most_of_sum(&own, 1, &others).map(|of| of.0), made);
+        }
+    }
 
     /// Quotients of random forms have the value that they say, and lie in their bounds.
     #[test]
@@ -588,7 +796,7 @@ mod tests {
         let mut sum = form.constant;
         for &(symbol, factor) in &form.terms {
             let number = match &symbols.symbols[symbol as usize].0 {
-                Kind::Quotient(of, divisor) => value(symbols, of, values)?.div_euclid(*divisor),
+                Kind::Quotient(of, divisor, _) => value(symbols, of, values)?.div_euclid(*divisor),
                 _ => values[symbol as usize],
             };
             sum = sum.checked_add(number.checked_mul(factor)?)?;
