@@ -74,7 +74,8 @@ pub enum Error {
         /// The driver's code. A code that this crate has no name for keeps its number.
         code: CUresult,
     },
-    /// The loaded driver is too old for this call. No call was made.
+    /// The loaded driver is too old for this call. No call was made. A misspelt name given to
+    /// [`entry_point`](crate::Driver::entry_point) is this error too.
     Unsupported {
         /// The call.
         function: Function,
