@@ -146,17 +146,8 @@
     clippy::indexing_slicing,
     clippy::unreachable
 )]
-// What the safe layer alone uses is dead without it, and links to it lead nowhere.
-#![cfg_attr(
-    not(feature = "safe"),
-    allow(
-        dead_code,
-        unreachable_pub,
-        unused_imports,
-        unused_macros,
-        rustdoc::broken_intra_doc_links
-    )
-)]
+// Links to the safe layer lead nowhere without it.
+#![cfg_attr(not(feature = "safe"), allow(rustdoc::broken_intra_doc_links))]
 #![cfg_attr(
     test,
     allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
@@ -172,7 +163,9 @@ mod stream;
 
 #[cfg(feature = "safe")]
 pub mod capture;
+#[cfg(feature = "safe")]
 mod clock;
+#[cfg(feature = "safe")]
 mod debug_by_names;
 #[cfg(feature = "safe")]
 mod device;
@@ -195,6 +188,7 @@ mod handle_traits;
 #[cfg(feature = "safe")]
 pub mod ipc;
 pub mod loader;
+#[cfg(feature = "safe")]
 mod progress;
 mod sync;
 pub mod sys;
@@ -220,6 +214,7 @@ pub use event::{Event, EventFlags, EventRef};
 #[cfg(feature = "safe")]
 pub use ipc::IpcEventDescriptor;
 pub use loader::{LoadError, LoadOptions};
+#[cfg(feature = "safe")]
 pub use progress::Progress;
 #[cfg(feature = "safe")]
 pub use stream::{ForeignStream, PriorityRange, Stream, StreamOptions, StreamRef};

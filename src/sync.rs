@@ -4,11 +4,16 @@
 //! types in place of this module, and tries the orders in which threads may run and see each
 //! other's writes.
 
-pub(crate) use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicUsize, Ordering};
+#[cfg(feature = "safe")]
+pub(crate) use core::sync::atomic::AtomicBool;
+pub(crate) use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
+#[cfg(feature = "safe")]
 use std::sync::PoisonError;
+#[cfg(feature = "safe")]
 pub(crate) use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Locks. A panic of another thread is no error: what is locked is never left half changed.
+#[cfg(feature = "safe")]
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -32,6 +37,7 @@ macro_rules! constant {
 pub(crate) use constant;
 
 /// The size of a structure. The checked version is smaller, because all orders are tried.
+#[cfg(feature = "safe")]
 pub(crate) const fn shipped_or_checked(shipped: usize, _checked: usize) -> usize {
     shipped
 }

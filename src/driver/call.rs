@@ -22,12 +22,18 @@
 //! compile. The caller writes the `unsafe` block and argues why the arguments are valid.
 
 use crate::driver::{Driver, flag, fork};
-use crate::error::{Error, Result, log};
+#[cfg(feature = "safe")]
+use crate::error::log;
+use crate::error::{Error, Result};
+#[cfg(feature = "safe")]
 use crate::progress::Progress;
-use crate::sys::{CUresult, Function, Symbols};
+use crate::sys::Function;
+#[cfg(feature = "safe")]
+use crate::sys::{CUresult, Symbols};
 
 /// The object that a call is made on: a driver, or a stream, whose handle may depend on the current
 /// context.
+#[cfg(feature = "safe")]
 pub(crate) trait Target: Copy {
     /// The driver whose table has the call.
     fn driver(self) -> Driver;
@@ -42,6 +48,7 @@ pub(crate) trait Target: Copy {
     ) -> Result<Answer>;
 }
 
+#[cfg(feature = "safe")]
 impl Target for Driver {
     #[inline(always)]
     fn driver(self) -> Driver {
@@ -69,6 +76,7 @@ impl Driver {
     }
 
     /// Checks as [`check`](Self::check) does, without another object.
+    #[cfg(feature = "safe")]
     #[inline(always)]
     pub(crate) fn check_alone(self, function: Function) -> Result<()> {
         self.check(self, function)
@@ -97,6 +105,7 @@ impl Driver {
 }
 
 /// The code that the driver returned, with the call.
+#[cfg(feature = "safe")]
 #[derive(Clone, Copy)]
 #[must_use]
 pub(crate) struct Answer {
@@ -105,6 +114,7 @@ pub(crate) struct Answer {
     pub(crate) code: CUresult,
 }
 
+#[cfg(feature = "safe")]
 impl Answer {
     #[inline(always)]
     pub(crate) fn is_success(self) -> bool {
@@ -226,6 +236,7 @@ impl<F> core::fmt::Debug for Entry<F> {
     }
 }
 
+#[cfg(feature = "safe")]
 impl<F: Copy> Entry<F> {
     /// Makes the call, if it may be made.
     #[inline(always)]
@@ -240,6 +251,7 @@ impl<F: Copy> Entry<F> {
 
 /// Makes a driver call, if it may be made. The result is the driver's [`Answer`], or the reason why
 /// no call was made.
+#[cfg(feature = "safe")]
 macro_rules! call {
     // The call on two variables.
     (@ $target:ident, $other:ident, $function:ident($($argument:expr),* $(,)?)) => {
@@ -280,6 +292,7 @@ macro_rules! call {
 
 /// An [`Entry`]; for an optional entry point a result. The checks before the call are made with the
 /// call.
+#[cfg(feature = "safe")]
 macro_rules! entry {
     ($target:expr, $function:ident) => {
         $crate::driver::call::Entry {
@@ -299,4 +312,5 @@ macro_rules! entry {
     }};
 }
 
+#[cfg(feature = "safe")]
 pub(crate) use {call, entry};

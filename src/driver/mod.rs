@@ -28,6 +28,7 @@ use std::path::{Path, PathBuf};
 #[cfg(feature = "observe")]
 use std::sync::Arc;
 
+#[cfg(feature = "safe")]
 use crate::clock::HostClock;
 use crate::driver::call::Entry;
 #[cfg(feature = "observe")]
@@ -36,7 +37,9 @@ use crate::error::{Error, Result};
 use crate::growing_list::List;
 use crate::loader::resolve;
 use crate::loader::{self, Candidates, LoadError, LoadOptions, Loaded};
-use crate::sync::{AtomicBool, global};
+#[cfg(feature = "safe")]
+use crate::sync::AtomicBool;
+use crate::sync::global;
 use crate::sys::{EntryPointType, Function, Symbols, Version};
 
 #[cfg(doc)]
@@ -76,14 +79,18 @@ use crate::sys::calls::*;
 pub struct Driver(&'static Instance);
 
 /// A function that is told what the host has read: the address of a word, and the value there.
+#[cfg(feature = "safe")]
 pub type HostReads = dyn Fn(usize, u64) + Send + Sync;
 
 struct Instance {
     loaded: Loaded,
     /// The clock of waits on the host, if it is not the machine's.
+    #[cfg(feature = "safe")]
     clock: Option<&'static dyn HostClock>,
     /// Called with what the host has read in place of asking the driver.
+    #[cfg(feature = "safe")]
     host_reads: Option<&'static HostReads>,
+    #[cfg(feature = "safe")]
     initialised: AtomicBool,
 }
 
@@ -94,7 +101,15 @@ impl core::panic::RefUnwindSafe for Instance {}
 impl Instance {
     fn new(loaded: Loaded) -> Self {
         libraries::note(loaded.library);
-        Self { loaded, clock: None, host_reads: None, initialised: AtomicBool::new(false) }
+        Self {
+            loaded,
+            #[cfg(feature = "safe")]
+            clock: None,
+            #[cfg(feature = "safe")]
+            host_reads: None,
+            #[cfg(feature = "safe")]
+            initialised: AtomicBool::new(false),
+        }
     }
 }
 
