@@ -15,7 +15,6 @@ use crate::driver::call::call;
 use crate::driver::fork;
 use crate::driver::process::Identity;
 use crate::error::{Error, Result};
-use crate::event::{Event, EventFlags};
 use crate::sys::{
     CU_STREAM_LEGACY, CUcontext, CUevent, CUevent_st, CUgreenCtx, CUresult, Function,
 };
@@ -638,18 +637,12 @@ impl Context {
     }
 
     /// An event of this context for one call of `wait_stream`, which no other call uses before
-    /// [`put_join_event`](Self::put_join_event).
+    /// [`put_join_event`](Self::put_join_event); `None` if there is none.
     #[inline(always)]
-    pub(crate) fn take_join_event(&self) -> Result<CUevent> {
+    pub(crate) fn take_join_event(&self) -> Option<CUevent> {
         // What another thread did with the event before it was put back happens before.
         let event = self.0.join.swap(null_mut(), Ordering::Acquire);
-        if event.is_null() { self.new_join_event() } else { Ok(event) }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn new_join_event(&self) -> Result<CUevent> {
-        Event::new(self, EventFlags::empty()).map(Event::into_raw)
+        (!event.is_null()).then_some(event)
     }
 
     /// Keeps the event for the next call. If another call has put its own back, this one is

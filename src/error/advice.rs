@@ -82,7 +82,6 @@ fn meaning(code: CUresult) -> Option<&'static str> {
              device does not support; take its folder out of the library search path; run \
              cuda-events-doctor for details"
         }
-        CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED => "the context was destroyed",
         CUresult::CUDA_ERROR_MPS_CLIENT_TERMINATED => {
             "the MPS server has ended this process's connection; only a new process can use CUDA \
              again"
@@ -101,6 +100,9 @@ fn cause(function: Function, code: CUresult) -> Option<&'static str> {
         (_, CUresult::CUDA_ERROR_NOT_PERMITTED) => {
             "a host function made the call, and may make none; have another thread make it, when \
              the function asks it to"
+        }
+        (_, CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED) => {
+            "other code has destroyed the context, or the raw handle is of another kind"
         }
         (_, CUresult::CUDA_ERROR_INVALID_HANDLE) => {
             "other code, or a raw handle, has destroyed the object; or the raw handle is of \

@@ -90,8 +90,9 @@ impl StreamRef {
     /// The stream may take part in a capture of the owner. Until that capture ends, only one thread
     /// at a time may use the capture, its streams and its events. Threads of the owner count too:
     /// see [`Capture::begin`](crate::capture::Capture::begin). Futures and pools may use an event
-    /// on another thread. So do not await an event that was recorded in the capture, and do not
-    /// return it to a pool.
+    /// on another thread, and so may [`wait_stream`](StreamRef::wait_stream). So do not await an event
+    /// that was recorded in the capture, do not return it to a pool, and call `wait_stream` only while
+    /// a [`ForeignCapture`](crate::foundation::ForeignCapture) of the capture exists.
     ///
     /// A [semaphore](crate::external#captures) that is used in a capture of the owner must outlive
     /// the graph and its executable graphs.
@@ -147,8 +148,9 @@ impl StreamRef {
     /// The stream may take part in a capture of the owner. Until that capture ends, only one thread
     /// at a time may use the capture, its streams and its events. Threads of the owner count too:
     /// see [`Capture::begin`](crate::capture::Capture::begin). Futures and pools may use an event
-    /// on another thread. So do not await an event that was recorded in the capture, and do not
-    /// return it to a pool.
+    /// on another thread, and so may [`wait_stream`](StreamRef::wait_stream). So do not await an event
+    /// that was recorded in the capture, do not return it to a pool, and call `wait_stream` only while
+    /// a [`ForeignCapture`](crate::foundation::ForeignCapture) of the capture exists.
     ///
     /// A [semaphore](crate::external#captures) that is used in a capture of the owner must outlive
     /// the graph and its executable graphs.
@@ -242,8 +244,9 @@ impl<O> ForeignStream<O> {
     /// The stream may take part in a capture of the owner. Until that capture ends, only one thread
     /// at a time may use the capture, its streams and its events. Threads of the owner count too:
     /// see [`Capture::begin`](crate::capture::Capture::begin). Futures and pools may use an event
-    /// on another thread. So do not await an event that was recorded in the capture, and do not
-    /// return it to a pool.
+    /// on another thread, and so may [`wait_stream`](StreamRef::wait_stream). So do not await an event
+    /// that was recorded in the capture, do not return it to a pool, and call `wait_stream` only while
+    /// a [`ForeignCapture`](crate::foundation::ForeignCapture) of the capture exists.
     ///
     /// A [semaphore](crate::external#captures) that is used in a capture of the owner must outlive
     /// the graph and its executable graphs.

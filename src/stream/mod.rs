@@ -236,8 +236,9 @@ impl Stream {
     /// The stream may take part in a capture of other code. Until that capture ends, only one
     /// thread at a time may use the capture, its streams and its events. Threads of that code count
     /// too: see [`Capture::begin`](crate::capture::Capture::begin). Futures and pools may use an
-    /// event on another thread. So do not await an event that was recorded in the capture, and do
-    /// not return it to a pool.
+    /// event on another thread, and so may [`wait_stream`](StreamRef::wait_stream). So do not await an
+    /// event that was recorded in the capture, do not return it to a pool, and call `wait_stream` only
+    /// while a [`ForeignCapture`](crate::foundation::ForeignCapture) of the capture exists.
     ///
     /// A [semaphore](crate::external#captures) that is used in a capture of other code must outlive
     /// the graph and its executable graphs.

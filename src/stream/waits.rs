@@ -5,6 +5,8 @@ use std::time::Duration;
 use bitflags::bitflags;
 
 use super::StreamRef;
+use crate::capture;
+use crate::context::Context;
 use crate::debug_by_names::debug_by_names;
 use crate::driver::call::call;
 #[cfg(doc)]
@@ -141,10 +143,11 @@ impl StreamRef {
     /// ```
     ///
     /// Two driver calls: [`cuEventRecord`] in the producer, and [`cuStreamWaitEvent`]. The event
-    /// belongs to the producer's [`Context`](crate::Context), which keeps it for later waits for any
-    /// of its streams. The first wait creates it ([`cuEventCreate`] with the context current); a
-    /// call that runs at the same time as another one in the same context may create and destroy
-    /// one of its own.
+    /// belongs to the [`Context`] of the producer. If that has none yet, it is that of
+    /// this stream's, if both are the same context. It is kept for later waits. The first wait creates it
+    /// ([`cuEventCreate`] with the context current). A call that runs at the same time as another one
+    /// in the same context may create and destroy one of its own, and one while a capture is in
+    /// progress [anywhere in the process](crate::foundation::is_capture_under_way) does.
     ///
     /// If the producer is capturing, this stream joins its capture. A capturing stream cannot wait
     /// for a stream outside of its capture. Instead, record an event in the producer and use
@@ -157,12 +160,44 @@ impl StreamRef {
     #[doc(alias = "join")]
     #[inline]
     pub fn wait_stream(&self, producer: &Self) -> Result<()> {
-        let context = &producer.context;
-        let event = context.take_join_event()?;
+        if capture::under_way() {
+            return self.wait_in_capture(producer);
+        }
+        match producer.context.take_join_event() {
+            Some(event) => self.wait_and_keep(event, producer, &producer.context),
+            None => self.wait_without_event(producer),
+        }
+    }
+
+    #[inline(always)]
+    fn wait_and_keep(&self, event: CUevent, producer: &Self, context: &Context) -> Result<()> {
         let ordered = self.wait_for_record(event, producer);
         // A wait that is queued means this record, whatever the event records later.
         context.put_join_event(event);
         ordered
+    }
+
+    /// The producer's context has no event: it may have been made for this wait, as a reference to a
+    /// foreign stream is. Then the event of this stream's context will do, if that is the same one.
+    #[cold]
+    #[inline(never)]
+    fn wait_without_event(&self, producer: &Self) -> Result<()> {
+        let is_same = self.context == producer.context;
+        let context = if is_same { &self.context } else { &producer.context };
+        let event = match context.take_join_event() {
+            Some(event) => event,
+            None => Event::new(context, EventFlags::empty())?.into_raw(),
+        };
+        self.wait_and_keep(event, producer, context)
+    }
+
+    /// An event that was recorded in a capture is the capture's thread's alone until the capture
+    /// ends, so it is not kept for other threads.
+    #[cold]
+    #[inline(never)]
+    fn wait_in_capture(&self, producer: &Self) -> Result<()> {
+        let event = Event::new(&producer.context, EventFlags::empty())?;
+        self.wait_for_record(event.as_raw(), producer)
     }
 
     #[inline(always)]

@@ -759,6 +759,9 @@ impl Function {
     /// All functions for which there is no place.
     const NAMELESS: u16 = u16::MAX;
 
+    /// Each `cuInit` that the table does not have: one number, so that a call knows it at once.
+    const OTHER_INIT: Self = Self(u16::MAX - 1);
+
     /// The place in [`ENTRY_POINTS`].
     #[doc(hidden)]
     pub const fn place(self) -> usize {
@@ -788,16 +791,19 @@ impl Function {
         let same =
             |one: &Asked, other: &Asked| one.name == other.name && one.version == other.version;
         let item = ASKED.add(Asked { name, version }, same);
+        if name == c"cuInit" {
+            return Self::OTHER_INIT;
+        }
         let at = asked().iter().position(|one| core::ptr::eq(*one, item));
         let at = at.and_then(|at| u16::try_from(ENTRY_POINTS.len() + at).ok());
-        Self(at.unwrap_or(Self::NAMELESS))
+        Self(at.filter(|at| *at < Self::OTHER_INIT.0).unwrap_or(Self::NAMELESS))
     }
 
     /// Whether a success of it initialises the driver: `cuInit`, also a later one that the table
     /// does not have.
     #[inline(always)]
     pub(crate) fn initialises(self) -> bool {
-        self == Self::cuInit || !self.is_in_table() && self.entry_point().base == "cuInit"
+        self == Self::cuInit || self == Self::OTHER_INIT
     }
 
     /// Whether the table has it.
@@ -820,8 +826,12 @@ impl Function {
         if let Some(entry) = ENTRY_POINTS.get(at) {
             return *entry;
         }
-        let asked =
-            asked().get(at - ENTRY_POINTS.len()).filter(|_| self.0 != Self::NAMELESS).copied();
+        let all = asked();
+        let asked = match self {
+            Self::OTHER_INIT => all.iter().find(|one| one.name == c"cuInit"),
+            Self(Self::NAMELESS) => None,
+            _ => all.get(at - ENTRY_POINTS.len()),
+        };
         let (name, version) =
             asked.map_or((c"", Version::from_raw(0)), |asked| (asked.name, asked.version));
         EntryPoint {

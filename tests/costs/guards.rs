@@ -14,12 +14,13 @@ use std::time::Duration;
 use common::Gpu;
 use common::allocations::{Counted, allocations as allocated};
 use cuda_events::ext::{EventPool, PooledEvent};
+use cuda_events::foundation::call;
 use cuda_events::graph::Graph;
 use cuda_events::sys::functions::*;
 use cuda_events::sys::*;
 use cuda_events::{
     Context, Device, Driver, Error, Event, EventFlags, EventRef, IpcEventDescriptor, LoadOptions,
-    Stream, StreamOptions, StreamRef,
+    Stream, StreamOptions, StreamRef, Version,
 };
 use cuda_timelines::Completion;
 
@@ -164,6 +165,28 @@ fn nothing_on_the_way_allocates() {
     ];
     let allocating: Vec<_> = counts.iter().filter(|(_, count)| *count != 0).collect();
     assert!(allocating.is_empty(), "{allocating:?}");
+}
+
+/// However many functions the program has asked for.
+#[test]
+fn a_call_of_a_function_that_was_asked_for_allocates_nothing() {
+    type Capability = unsafe extern "C" fn(*mut c_int, *mut c_int, CUdevice) -> CUresult;
+    let gpu = &Gpu::with_virtual_time();
+    let driver = gpu.driver;
+    let (name, version) = (c"cuDeviceComputeCapability", Version::new(2, 0));
+    // SAFETY: NVIDIA's type of this function.
+    let found = unsafe { driver.entry_point::<Capability>(name, version) };
+    // Drivers before CUDA 11.3 do not find it.
+    let Ok(capability) = found else { return assert!(driver.version() < Version::new(11, 3)) };
+    let (mut major, mut minor) = (0, 0);
+    let mut ask = || {
+        // SAFETY: places for the numbers.
+        allocations(|| unsafe { call!(driver, (capability)(&mut major, &mut minor, 0)) })
+    };
+    // The first one starts the driver's thread of work.
+    ask();
+    assert_eq!([ask(), ask()], [0; 2]);
+    assert_eq!(major, 9);
 }
 
 #[test]

@@ -127,6 +127,24 @@ fn operations_hand_their_objects_on() {
     let join = made[0].1[0];
     assert_eq!(made, [(cuEventRecord, vec![join, o]), (cuStreamWaitEvent, vec![s, join, 0])]);
 
+    // What is recorded in a capture is no other thread's, so the wait has an event of its own.
+    let capture = common::begin_capture(&stream, CaptureMode::Relaxed).expect("a capture");
+    let (joined, made) = calls_with_arguments(|| other.wait_stream(&stream));
+    assert_eq!(joined, Ok(()));
+    let record =
+        made.iter().position(|(function, _)| *function == cuEventRecord).expect("a record");
+    let own = made[record].1[0];
+    let expected = [
+        (cuEventRecord, vec![own, s]),
+        (cuStreamWaitEvent, vec![o, own, 0]),
+        (cuEventDestroy_v2, vec![own]),
+    ];
+    assert!(own != join && made[record..] == expected, "{made:?}");
+    stream.wait_stream(&other).expect("the fork ends");
+    drop(capture.end().expect("a graph"));
+    let (_, made) = calls_with_arguments(|| stream.wait_stream(&other));
+    assert_eq!(made[0], (cuEventRecord, vec![join, o]), "the one from before");
+
     let modes = [CaptureMode::Global, CaptureMode::ThreadLocal, CaptureMode::Relaxed];
     for (mode, number) in modes.into_iter().zip(0..) {
         let (capture, made) = calls_with_arguments(|| common::begin_capture(&stream, mode));
@@ -294,14 +312,12 @@ fn a_handle_named_for_a_wait_creates_nothing() {
         makes(&[&[cuCtxGetCurrent], &order[..]].concat(), || {
             stream.wait_stream(&StreamRef::per_thread_default(&gpu.context))
         });
-        // Here the context is named for the one wait, too, and keeps the event so long.
+        // Here the context is named for the one wait, too: the event is that of the waiting stream's.
         let device = match gpu.context.driver().symbols().cuCtxGetDevice_v2 {
             Some(_) => &[cuCtxGetDevice_v2][..],
             None => &[cuCtxGetCurrent, cuCtxGetDevice],
         };
-        let create = [cuCtxGetCurrent, cuEventCreate];
-        let anew = [&[cuStreamGetCtx], device, &create, &order, &[cuEventDestroy_v2]].concat();
-        makes(&anew, || {
+        makes(&[&[cuStreamGetCtx], device, &order].concat(), || {
             // SAFETY: as above.
             stream.wait_stream(&unsafe {
                 StreamRef::from_foreign(gpu.context.driver(), other.as_raw())

@@ -151,7 +151,7 @@ fn drops_make_no_call() {
     let new_event = || Event::new(&context, EventFlags::empty()).expect("an event");
     let (captured, other) = (new_stream(), new_stream());
     let retained = Context::primary(device).expect("the context");
-    other.wait_stream(&StreamRef::legacy_default(&retained)).expect("a join");
+    StreamRef::legacy_default(&retained).wait_stream(&other).expect("a join");
     let graph = Graph::new(&context).expect("a graph");
     let exec = graph.instantiate().expect("an executable graph");
     let pool = EventPool::new(&context, EventFlags::empty()).expect("a pool");
