@@ -47,6 +47,16 @@ def gpus():
     return len(listed.stdout.splitlines())
 
 
+def save(data, file):
+    """As JSON, a line an entry."""
+    head = {name: value for name, value in data.items() if name != "results"}
+    lines = (
+        f"{json.dumps(name)}: {json.dumps(result, sort_keys=True)}"
+        for name, result in sorted(data["results"].items())
+    )
+    file.write(json.dumps(head, sort_keys=True)[:-1] + ', "results": {\n' + ",\n".join(lines) + "\n}}\n")
+
+
 def lacking(entry, number):
     """Why an entry cannot run here, or nothing."""
     if entry.get("gpus", 1) > number:
@@ -476,10 +486,10 @@ def main():
                 data["not_run"].pop(entry["id"], None)
                 print(f"{entry['id']} {form} {tool}: {json.dumps(result)}", flush=True)
             with open(options.json + ".new", "w") as file:
-                json.dump(data, file, indent=1, sort_keys=True)
+                save(data, file)
             os.replace(options.json + ".new", options.json)
     with open(options.json, "w") as file:
-        json.dump(data, file, indent=1, sort_keys=True)
+        save(data, file)
     text = page(data)
     with open(options.page, "w") as file:
         file.write(text)
