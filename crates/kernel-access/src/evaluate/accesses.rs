@@ -1,0 +1,99 @@
+//! Accesses to memory.
+
+use super::{Evaluator, Seen, State};
+use crate::decode::{Access, AccessKind, Instruction, Operand, Register, Source, Space};
+use crate::execute::after;
+use crate::form::Form;
+use crate::words::{MEMORY, Words};
+
+impl Evaluator<'_> {
+    pub(super) fn access(
+        &mut self,
+        state: &State,
+        one: &Instruction,
+        access: Access,
+        at: usize,
+    ) -> Option<Vec<Form>> {
+        let global = matches!(access.space, Space::Global | Space::Generic);
+        if global {
+            let form = access.address.map(|address| {
+                let base = if address.wide {
+                    self.wide(state, Operand::Register(address.base))
+                } else {
+                    self.register(state, address.base)
+                };
+                let uniform = address
+                    .uniform
+                    .map(|uniform| self.wide(state, Operand::Register(uniform)))
+                    .unwrap_or_else(|| Form::number(0));
+                base.times(address.scale.into())
+                    .and_then(|form| form.plus(1, &uniform)?.and(address.offset.into()))
+                    .ok_or_else(|| self.words_of(&[&base, &uniform]))
+            });
+            let mut seen = Seen {
+                at,
+                access,
+                bounds: (None, None),
+                gaps: Vec::new(),
+                bases: Words::new(),
+                others: Words::new(),
+            };
+            match form {
+                Some(Ok(form)) => {
+                    seen.bounds = self.symbols.bounds(&form, &state.facts);
+                    if let (Some(_), (Some(_), Some(_))) = (self.launch, seen.bounds) {
+                        let bytes = i128::from(access.bytes);
+                        seen.gaps = self.symbols.gaps(&form, &state.facts, bytes);
+                    }
+                    let mut rest = form.clone();
+                    for (&word, &symbol) in &self.parameters {
+                        if form.factor(symbol) == 1 {
+                            seen.bases.insert(word);
+                            rest.terms.retain(|term| term.0 != symbol);
+                        }
+                    }
+                    self.symbols.words(&rest, &mut seen.others);
+                }
+                Some(Err(words)) => seen.others = words,
+                None => seen.others = self.all(),
+            }
+            self.seen.push(seen);
+        }
+        match access.kind {
+            // All registers that are written to memory are named.
+            AccessKind::Atomic | AccessKind::Reduce if one.sources.len() > 1 => {
+                for source in &one.sources {
+                    let form = self.value(state, source.operand);
+                    self.symbols.words(&form, &mut self.stored);
+                }
+            }
+            AccessKind::Write | AccessKind::Reduce => {
+                let mut register = match one.sources.first() {
+                    Some(Source { operand: Operand::Register(register), .. }) => *register,
+                    _ => Register::Zero,
+                };
+                for _ in 0..access.bytes.div_ceil(4) {
+                    let form = self.register(state, register);
+                    self.symbols.words(&form, &mut self.stored);
+                    register = after(register);
+                }
+            }
+            // Which register is written to memory is not decoded, or memory is copied.
+            AccessKind::Atomic | AccessKind::Unknown => self.stored.extend(self.all()),
+            AccessKind::Read | AccessKind::CopyToShared => {}
+        }
+        let mut words = self.stored.clone();
+        words.insert(MEMORY);
+        let count = one.destination.map_or(0, |(_, count)| count);
+        // Two registers may have an address.
+        if count == 2 || count == 4 {
+            let mut forms = Vec::new();
+            for _ in 0..count / 2 {
+                let form = self.double(&words);
+                forms.extend(self.halves(state, form)?);
+            }
+            return Some(forms);
+        }
+        Some((0..count).map(|_| self.single(&words)).collect())
+    }
+}

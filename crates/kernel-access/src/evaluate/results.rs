@@ -1,0 +1,293 @@
+//! What an instruction makes of its operands.
+
+use super::truth::{Truth, by_table, joined_by};
+use super::{Evaluator, State};
+use crate::decode::{Instruction, Junction, Operand, Operation, Register};
+use crate::execute::{ZERO, after};
+use crate::form::{Form, SINGLE};
+use crate::words::{MEMORY, Words};
+
+/// Instructions that read no more than one register at each place.
+const SINGLES: [&str; 27] = [
+    "FSEL",
+    "FSET",
+    "IDP",
+    "MATCH",
+    "SGXT",
+    "VIMNMX3",
+    "FMNMX",
+    "FMUL",
+    "FADD",
+    "FFMA",
+    "HFMA2",
+    "HADD2",
+    "HMUL2",
+    "F2FP",
+    "F2IP",
+    "I2FP",
+    "VIADDMNMX",
+    "PRMT",
+    "BMSK",
+    "FLO",
+    "BREV",
+    "POPC",
+    "SHFL",
+    "UPRMT",
+    "UBMSK",
+    "UFLO",
+    "UPOPC",
+];
+
+impl Evaluator<'_> {
+    /// What the instruction writes.
+    #[expect(clippy::too_many_lines, reason = "one arm for each operation")]
+    pub(super) fn result(
+        &mut self,
+        state: &State,
+        one: &Instruction,
+        at: usize,
+    ) -> (Vec<Form>, Vec<Truth>) {
+        let operand =
+            |at: usize| one.sources.get(at).map_or(Operand::Unknown, |source| source.operand);
+        let count = one.destination.map_or(0, |(_, count)| usize::from(count));
+        let found = match one.operation {
+            Operation::Move { wide: false }
+                if one.predicates_written.iter().all(|written| written.index.is_none()) =>
+            {
+                Some(vec![self.value(state, operand(0))])
+            }
+            Operation::Move { wide: true } => {
+                let form = self.wide(state, operand(0));
+                self.halves(state, form)
+            }
+            Operation::Special(number) => {
+                let zero = || Some(vec![Form::number(0); count]);
+                match (number, one.destination) {
+                    (ZERO, _) => zero(),
+                    // What the threads of a warp share is not one of theirs.
+                    (0x21..=0x23, Some((Register::General(_), 1))) => {
+                        Some(vec![Form::symbol(self.threads[usize::from(number - 0x21)])])
+                    }
+                    (0x25..=0x27, Some((_, 1))) => {
+                        Some(vec![Form::symbol(self.blocks[usize::from(number - 0x25)])])
+                    }
+                    (0, Some((_, 1))) => Some(vec![self.fresh((0, 31), (0, 31), &Words::new())]),
+                    (_, Some((_, 1))) => Some(vec![self.single(&Words::new())]),
+                    _ => None,
+                }
+            }
+            Operation::LoadConstant { bytes, signed } => {
+                let Operand::Constant { bank, offset, index } = operand(0) else {
+                    return self.unknown(state, one);
+                };
+                match bytes {
+                    1 | 2 if signed => {
+                        let form = self.constant(state, bank, offset, index, bytes.into());
+                        self.view(&state.facts, &form, 1 << (8 * bytes), true)
+                            .map(|form| vec![form])
+                    }
+                    16 => {
+                        let low = self.constant(state, bank, offset, index, 8);
+                        let high = self.constant(state, bank, offset.wrapping_add(8), index, 8);
+                        let halves = self.halves(state, low).zip(self.halves(state, high));
+                        halves.map(|(low, high)| [low, high].concat())
+                    }
+                    8 => {
+                        let form = self.constant(state, bank, offset, index, 8);
+                        self.halves(state, form)
+                    }
+                    _ => Some(vec![self.constant(state, bank, offset, index, bytes.into())]),
+                }
+            }
+            Operation::MultiplyAdd { wide, high, signed, carry } => {
+                self.multiply_add(state, one, (wide, high), signed, carry)
+            }
+            Operation::Add { wide, carry } => match self.add(state, one, wide, carry) {
+                Some(found) => return found,
+                None => None,
+            },
+            Operation::ShiftAdd { shift, high, extended, carry } => {
+                match self.shift_add(state, one, shift, (high, extended), carry) {
+                    Some(found) => return found,
+                    None => None,
+                }
+            }
+            Operation::Shift { .. } => self.shift(state, one).map(|form| vec![form]),
+            Operation::Logic(table) => {
+                let [first, second, third] = [0, 1, 2].map(|at| self.value(state, operand(at)));
+                let form = self.logic(state, table, [&first, &second, &third]);
+                let joined = one.predicates_read.first();
+                let joined =
+                    joined.map_or_else(Truth::default, |&read| self.predicate(state, read));
+                let number = form.as_ref().and_then(Form::as_number);
+                let own = Truth {
+                    known: number.map(|number| number.rem_euclid(SINGLE) != 0),
+                    ..Truth::default()
+                };
+                let truth = joined_by(Junction::Or, own, joined);
+                let form = form.unwrap_or_else(|| {
+                    let words = self.words_of(&[&first, &second, &third]);
+                    self.single(&words)
+                });
+                return (vec![form], vec![truth]);
+            }
+            Operation::Select { wide } => {
+                let chosen = one.predicates_read.first();
+                let truth = chosen.map_or_else(Truth::default, |&read| self.predicate(state, read));
+                let [first, second] = [true, false].map(|way| {
+                    if truth.known == Some(!way) {
+                        return None;
+                    }
+                    let mut state = state.clone();
+                    self.assume(&mut state, &truth, way);
+                    if let Some(&read) = chosen {
+                        self.decide(&mut state, read, way != read.negated);
+                    }
+                    let operand = operand(usize::from(!way));
+                    let form =
+                        if wide { self.wide(&state, operand) } else { self.value(&state, operand) };
+                    Some((form, state.facts))
+                });
+                let form = match (first, second) {
+                    (Some((form, _)), None) | (None, Some((form, _))) => Some(form),
+                    (Some((one, facts)), Some((two, other))) => {
+                        Some(self.hull((&one, &facts), (&two, &other)))
+                    }
+                    (None, None) => None,
+                };
+                match form {
+                    Some(form) if wide => self.halves(state, form),
+                    form => form.map(|form| vec![form]),
+                }
+            }
+            Operation::Minimum { signed } => {
+                let [first, second] = [0, 1].map(|at| {
+                    let source = one.sources.get(at);
+                    let form = self.value(state, operand(at));
+                    let form = if source.is_some_and(|source| source.negated) {
+                        form.times(-1).unwrap_or_else(|| self.single(&Words::from([MEMORY])))
+                    } else {
+                        form
+                    };
+                    self.number(state, &form, signed)
+                });
+                let least = one.predicates_read.first();
+                let least = least.and_then(|&read| self.predicate(state, read).known);
+                let bounds = [&first, &second].map(|form| self.symbols.bounds(form, &state.facts));
+                match (bounds, least) {
+                    ([(Some(a), Some(b)), (Some(c), Some(d))], Some(least)) => {
+                        let words = self.words_of(&[&first, &second]);
+                        let bounds =
+                            if least { (a.min(c), b.min(d)) } else { (a.max(c), b.max(d)) };
+                        let all = (-SINGLE, SINGLE);
+                        Some(vec![self.fresh(bounds, all, &words)])
+                    }
+                    _ => None,
+                }
+            }
+            Operation::Compare { comparison, signed, junction, wide, high } => {
+                let own = self.compare(state, one, comparison, signed, (wide, high));
+                let joined = one.predicates_read.first();
+                let joined =
+                    joined.map_or_else(Truth::default, |&read| self.predicate(state, read));
+                let other = joined_by(junction, own.clone().not(), joined.clone());
+                return (Vec::new(), vec![joined_by(junction, own, joined), other]);
+            }
+            Operation::PredicateLogic(tables) => {
+                let read: Vec<Truth> =
+                    one.predicates_read.iter().map(|&read| self.predicate(state, read)).collect();
+                return (Vec::new(), tables.map(|table| by_table(table, &read)).to_vec());
+            }
+            Operation::Absolute => {
+                let form = self.value(state, operand(0));
+                let form = self.number(state, &form, true);
+                match self.symbols.bounds(&form, &state.facts) {
+                    (Some(0..), _) => Some(vec![form]),
+                    (_, Some(..=0)) => form.times(-1).map(|form| vec![form]),
+                    (Some(low), Some(high)) => {
+                        let words = self.words_of(&[&form]);
+                        let all = (0, SINGLE);
+                        Some(vec![self.fresh((0, high.max(-low)), all, &words)])
+                    }
+                    _ => None,
+                }
+            }
+            Operation::Halves => Some(vec![self.value(state, operand(0))]),
+            Operation::MultiplyLong => self.multiply_long(state, operand(0), operand(1)),
+            Operation::Divide { signed, wide, remainder } => {
+                self.divide(state, [operand(0), operand(1)], (signed, wide), remainder)
+            }
+            Operation::Access(access) => self.access(state, one, access, at),
+            _ => None,
+        };
+        match found {
+            Some(forms) if forms.len() >= count => (forms, Vec::new()),
+            _ => self.unknown(state, one),
+        }
+    }
+
+    /// Any numbers, into which what the instruction reads may have flowed.
+    pub(super) fn unknown(&mut self, state: &State, one: &Instruction) -> (Vec<Form>, Vec<Truth>) {
+        let mut words = Words::new();
+        if one.sources.is_empty() && matches!(one.operation, Operation::Other(_)) {
+            words = self.all();
+        }
+        for source in &one.sources {
+            match source.operand {
+                Operand::Register(mut register) => {
+                    // As many as the instruction reads at most.
+                    let count = match one.operation {
+                        Operation::Other(name) if SINGLES.contains(&name) => 1,
+                        Operation::Other("DADD" | "DMUL" | "DFMA" | "F2F" | "F2I" | "I2F") => 2,
+                        Operation::Other(_) => 4,
+                        // Each register is named.
+                        Operation::Computed
+                        | Operation::Shift { .. }
+                        | Operation::Logic(_)
+                        | Operation::Minimum { .. }
+                        | Operation::Absolute
+                        | Operation::Move { wide: false }
+                        | Operation::Add { wide: false, .. }
+                        | Operation::Select { wide: false }
+                        | Operation::MultiplyAdd { wide: false, high: false, .. }
+                        | Operation::Divide { wide: false, .. } => 1,
+                        _ => 2,
+                    };
+                    for _ in 0..count {
+                        let form = self.register(state, register);
+                        self.symbols.words(&form, &mut words);
+                        register = after(register);
+                    }
+                }
+                Operand::Constant { bank, offset, index } => {
+                    for part in [0, 4, 8, 12] {
+                        let offset = offset.wrapping_add(part);
+                        let form = self.constant(state, bank, offset, index, 4);
+                        self.symbols.words(&form, &mut words);
+                    }
+                }
+                Operand::Immediate(_) => {}
+                Operand::Unknown => words.extend(self.all()),
+            }
+        }
+        let Some((mut register, count)) = one.destination else { return (Vec::new(), Vec::new()) };
+        if matches!(one.operation, Operation::Computed) && count == 2 {
+            // It may be an address.
+            let form = self.double(&words);
+            if let Some(halves) = self.halves(state, form) {
+                return (halves, Vec::new());
+            }
+        }
+        let mut forms = vec![self.single(&words)];
+        for _ in 1..count {
+            register = after(register);
+            // It may write fewer registers: what was in this one may still be there.
+            if matches!(one.operation, Operation::Other(_)) {
+                let old = self.register(state, register);
+                self.symbols.words(&old, &mut words);
+            }
+            forms.push(self.single(&words));
+        }
+        (forms, Vec::new())
+    }
+}

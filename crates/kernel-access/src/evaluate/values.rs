@@ -1,0 +1,283 @@
+//! What operands are: registers, predicates, parameters and constants.
+
+use std::rc::Rc;
+
+use super::truth::Truth;
+use super::{DOUBLE, Evaluator, State, Value};
+use crate::code::Constant;
+use crate::decode::{Operand, Predicate, Register};
+use crate::execute::after;
+use crate::form::{Form, SINGLE};
+use crate::words::{MEMORY, Words};
+
+impl Evaluator<'_> {
+    pub(super) fn predicate(&self, state: &State, predicate: Predicate) -> Truth {
+        let truth = match predicate.index {
+            None => Truth::known(true),
+            Some(index) => {
+                (*state.predicates[usize::from(predicate.uniform)][usize::from(index)]).clone()
+            }
+        };
+        if let Some(((uniform, index), value)) = truth.only_if
+            && state.predicates[usize::from(uniform)][usize::from(index)].known != Some(value)
+        {
+            return Truth::default();
+        }
+        if predicate.negated { truth.not() } else { truth }
+    }
+
+    pub(super) fn either(&mut self, state: &State, value: &Value) -> Form {
+        match value {
+            Value::Plain(form) => (**form).clone(),
+            Value::Chosen { values: [one, two], .. } => {
+                self.hull((one, &state.facts), (two, &state.facts))
+            }
+        }
+    }
+
+    pub(super) fn write(
+        &mut self,
+        state: &mut State,
+        register: Register,
+        form: Form,
+        guard: Option<Predicate>,
+    ) {
+        let (kind, number) = match register {
+            Register::General(number) => (0, usize::from(number)),
+            Register::Uniform(number) => (1, usize::from(number)),
+            Register::Zero => return,
+        };
+        let new = Rc::new(form);
+        let value = match guard {
+            Some(Predicate { index: Some(index), uniform, negated }) => {
+                let by = (uniform, index);
+                let mut values = match &state.registers[kind][number] {
+                    Value::Plain(old) => [old.clone(), old.clone()],
+                    Value::Chosen { by: other, values } if *other == by => values.clone(),
+                    chosen @ Value::Chosen { .. } => {
+                        let old = Rc::new(self.either(state, &chosen.clone()));
+                        [old.clone(), old]
+                    }
+                };
+                values[usize::from(negated)] = new;
+                Value::Chosen { by, values }
+            }
+            _ => Value::Plain(new),
+        };
+        state.registers[kind][number] = value;
+    }
+
+    pub(super) fn register(&mut self, state: &State, register: Register) -> Form {
+        match register {
+            Register::General(number) => {
+                self.either(state, &state.registers[0][usize::from(number)])
+            }
+            Register::Uniform(number) => {
+                self.either(state, &state.registers[1][usize::from(number)])
+            }
+            Register::Zero => Form::number(0),
+        }
+    }
+
+    pub(super) fn value(&mut self, state: &State, operand: Operand) -> Form {
+        match operand {
+            Operand::Register(register) => self.register(state, register),
+            Operand::Immediate(number) => Form::number((number as i32).into()),
+            Operand::Constant { bank, offset, index } => {
+                self.constant(state, bank, offset, index, 4)
+            }
+            Operand::Unknown => self.single(&Words::from([MEMORY])),
+        }
+    }
+
+    /// A number of 64 bits.
+    pub(super) fn wide(&mut self, state: &State, operand: Operand) -> Form {
+        match operand {
+            Operand::Register(register) => {
+                let low = self.register(state, register);
+                let high = self.register(state, after(register));
+                self.pair(state, &low, &high)
+            }
+            // What is above an immediate with its highest bit is not known.
+            Operand::Immediate(number) if number >> 31 == 0 => Form::number(number.into()),
+            Operand::Immediate(_) => self.double(&Words::new()),
+            Operand::Constant { bank, offset, index } => {
+                self.constant(state, bank, offset, index, 8)
+            }
+            Operand::Unknown => self.double(&Words::from([MEMORY])),
+        }
+    }
+
+    pub(super) fn pair(&mut self, state: &State, low: &Form, high: &Form) -> Form {
+        let low_view = self.view(&state.facts, low, SINGLE, false);
+        let form = low_view.and_then(|low| low.plus(SINGLE, high));
+        form.unwrap_or_else(|| {
+            let words = self.words_of(&[low, high]);
+            self.double(&words)
+        })
+    }
+
+    /// The number between 0 and `size`, or from half of it below zero, that a form stands for.
+    pub(super) fn view(
+        &mut self,
+        facts: &[Form],
+        form: &Form,
+        size: i128,
+        signed: bool,
+    ) -> Option<Form> {
+        let shift = if signed { size / 2 } else { 0 };
+        let quotient = self.symbols.quotient(&form.and(shift)?, size, facts)?;
+        form.plus(-size, &quotient)
+    }
+
+    /// The same, or any number that could be it.
+    pub(super) fn number(&mut self, state: &State, form: &Form, signed: bool) -> Form {
+        self.view(&state.facts, form, SINGLE, signed).unwrap_or_else(|| {
+            let words = self.words_of(&[form]);
+            let bounds = if signed { (-SINGLE / 2, SINGLE / 2 - 1) } else { (0, SINGLE - 1) };
+            self.fresh(bounds, bounds, &words)
+        })
+    }
+
+    pub(super) fn parameter(&mut self, at: u32, bytes: u32) -> Option<Form> {
+        let word = at & !7;
+        if let Some(launch) = self.launch {
+            // The lower half stands for all of it: it is the same modulo 2^32.
+            if at == word
+                && bytes == 4
+                && let Some(number) = launch.parameter(at, 8)
+            {
+                return Some(Form::number(number as i128));
+            }
+            return launch.parameter(at, bytes).map(|number| Form::number(number as i128));
+        }
+        let (_, size) = self.code.parameters;
+        if !at.is_multiple_of(4)
+            || bytes < 4
+            || bytes == 8 && at != word
+            || word + 8 > size.next_multiple_of(8)
+        {
+            return None;
+        }
+        let symbols = &mut self.symbols;
+        let symbol = *self
+            .parameters
+            .entry(word)
+            .or_insert_with(|| symbols.fixed(0, DOUBLE - 1, Words::from([word])));
+        let form = Form::symbol(symbol);
+        if at == word { Some(form) } else { self.symbols.quotient(&form, SINGLE, &[]) }
+    }
+
+    /// A constant of four or eight bytes, or less.
+    pub(super) fn constant(
+        &mut self,
+        state: &State,
+        bank: u8,
+        offset: u16,
+        index: Register,
+        bytes: u32,
+    ) -> Form {
+        let any = |this: &mut Self, words: &Words| match bytes {
+            8 => this.double(words),
+            4 => this.single(words),
+            _ => this.fresh((0, (1 << (8 * bytes)) - 1), (0, SINGLE - 1), words),
+        };
+        let index = self.register(state, index);
+        let at = self.number(state, &index, true).and(offset.into());
+        let bounds = at.as_ref().map_or((None, None), |at| self.symbols.bounds(at, &state.facts));
+        let (Some(low @ 0..=0x1_0000), Some(high @ 0..=0x1_0000)) = bounds else {
+            let words = if bank == 0 { self.all() } else { Words::from([MEMORY]) };
+            return any(self, &words);
+        };
+        let (low, high) = (low as u32, high as u32);
+        if low != high {
+            return self.one_of(bank, (low, high), at, bytes).unwrap_or_else(|| {
+                let mut words = Words::from([MEMORY]);
+                for at in low..high + bytes {
+                    if let Constant::Parameter(at) = self.code.constant(at)
+                        && bank == 0
+                    {
+                        words.insert(at & !7);
+                    }
+                }
+                any(self, &words)
+            });
+        }
+        let words_at = |at: u32| (at & !7..at + bytes).step_by(8).collect::<Words>();
+        match (bank, self.code.constant(low)) {
+            (2, _) => match self.code.number(low, bytes) {
+                Some(number) => Form::number(number as i128),
+                None => any(self, &Words::from([MEMORY])),
+            },
+            (0, Constant::Parameter(at)) => match self.parameter(at, bytes) {
+                Some(form) => form,
+                None => any(self, &words_at(at)),
+            },
+            (0, Constant::Block(axis)) if bytes == 4 => self.sizes[0][axis].clone(),
+            (0, Constant::Grid(axis)) if bytes == 4 => self.sizes[1][axis].clone(),
+            (0, Constant::Block(_) | Constant::Grid(_)) => {
+                // Two sizes at once.
+                let sizes = [low, low + 4].map(|at| match self.code.constant(at) {
+                    Constant::Block(axis) if bytes == 8 => Some(self.sizes[0][axis].clone()),
+                    Constant::Grid(axis) if bytes == 8 => Some(self.sizes[1][axis].clone()),
+                    _ => None,
+                });
+                match sizes {
+                    [Some(one), Some(two)] => {
+                        one.plus(SINGLE, &two).unwrap_or_else(|| any(self, &Words::new()))
+                    }
+                    _ => any(self, &Words::new()),
+                }
+            }
+            _ => any(self, &Words::from([MEMORY])),
+        }
+    }
+
+    /// The numbers that an index chooses from, if they are known.
+    pub(super) fn one_of(
+        &mut self,
+        bank: u8,
+        (low, high): (u32, u32),
+        at: Option<Form>,
+        bytes: u32,
+    ) -> Option<Form> {
+        let launch = self.launch?;
+        let step = at?.terms.iter().fold(0_i128, |step, term| {
+            let (mut one, mut two) = (step, term.1.abs());
+            while two != 0 {
+                (one, two) = (two, one % two);
+            }
+            one
+        });
+        let step = usize::try_from(step).ok().filter(|&step| step > 0)?;
+        let (mut least, mut most) = (i128::MAX, i128::MIN);
+        // The lowest is one of those that are chosen, at least as far as bounds tell.
+        for at in (low..=high).step_by(step) {
+            let number = match (bank, self.code.constant(at)) {
+                (0, Constant::Parameter(at)) => launch.parameter(at, bytes)?,
+                (2, _) => self.code.number(at, bytes)?,
+                _ => return None,
+            } as i128;
+            (least, most) = (least.min(number), most.max(number));
+        }
+        let all = if bytes == 8 { DOUBLE - 1 } else { SINGLE - 1 };
+        Some(self.fresh((least, most), (0, all), &Words::new()))
+    }
+}
+
+pub(super) fn forms(value: &Value) -> impl Iterator<Item = &Form> {
+    let (one, two) = match value {
+        Value::Plain(form) => (form, None),
+        Value::Chosen { values: [one, two], .. } => (one, Some(two)),
+    };
+    std::iter::once(&**one).chain(two.map(|form| &**form))
+}
+
+/// The form of a register that is not chosen.
+pub(super) fn plain(value: &Value) -> Form {
+    match value {
+        Value::Plain(form) => (**form).clone(),
+        // Both are possible, so who asks must have made one of them before.
+        Value::Chosen { values, .. } => (*values[0]).clone(),
+    }
+}
