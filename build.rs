@@ -178,7 +178,7 @@ mod generate {
             text = with_handle_type(&text, name)?;
         }
 
-        let mut text = with_names(&text)?;
+        let mut text = growable(&with_names(&text)?)?;
         text.push_str(&parameters(&fs::read_to_string("wrapper.h")?)?);
 
         let out = env::var_os("OUT_DIR").ok_or("cargo has not set OUT_DIR")?;
@@ -193,6 +193,34 @@ mod generate {
         let (number, after) = rest.split_once(';').ok_or("a constant does not end")?;
         let typed = format!("pub const {name}: CUstream = ::core::ptr::without_provenance_mut");
         Ok(format!("{before}{typed}({number});{after}"))
+    }
+
+    /// Makes each structure that CUDA may fill up `non_exhaustive`: those with reserved bytes, and
+    /// the members of a resource of a device, which are padded there. `tools/abi_proof.py` lists the
+    /// ones that have grown. An interprocess handle consists of such bytes, and callers make it of
+    /// them.
+    fn growable(text: &str) -> Result<String, Box<dyn Error>> {
+        let mut grown = String::new();
+        for (at, part) in text.split("\npub struct ").enumerate() {
+            if at > 0 {
+                let body = part.split_once("\n}").map_or("", |(body, _)| body);
+                let name = part.split([' ', '(']).next().ok_or("a structure has no name")?;
+                let reserved = ["reserved", "pad", "_internal_padding"]
+                    .iter()
+                    .any(|field| body.contains(&format!("\n    pub {field}")));
+                let resource = name.starts_with("CUdev") && name.ends_with("Resource");
+                let handle = name.starts_with("CUipc");
+                if (reserved || resource) && !handle {
+                    grown.push_str("\n#[non_exhaustive]");
+                }
+                grown.push_str("\npub struct ");
+            }
+            grown.push_str(part);
+        }
+        if !grown.contains("#[non_exhaustive]\npub struct CUdevSmResource {") {
+            return Err("the structures that grow were not found".into());
+        }
+        Ok(grown)
     }
 
     /// The macro `parameters!`, which gives the parameters of an entry point's type as they are in

@@ -43,11 +43,24 @@ use crate::sys::calls::*;
 /// # Ok::<(), cuda_events::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct CaptureDependency {
     /// The node.
     pub node: GraphNode,
-    /// The edge data; usually all zero. Other values need CUDA 12.3.
-    pub edge: CUgraphEdgeData,
+    edge: CUgraphEdgeData,
+}
+
+impl CaptureDependency {
+    /// A dependency with edge data. Other values than zeros need CUDA 12.3;
+    /// [`from`](Self::from) makes a dependency without.
+    pub const fn with_edge(node: GraphNode, edge: CUgraphEdgeData) -> Self {
+        Self { node, edge }
+    }
+
+    /// Returns the edge data; usually all zero.
+    pub const fn edge(self) -> CUgraphEdgeData {
+        self.edge
+    }
 }
 
 impl From<GraphNode> for CaptureDependency {

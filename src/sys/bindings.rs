@@ -1333,6 +1333,7 @@ impl Default for CUlaunchAttributeValue {
 }
 #[repr(C)]
 #[derive(Copy, Clone)]
+#[non_exhaustive]
 pub struct CUlaunchAttribute {
     pub id: CUlaunchAttributeID,
     pub pad: [::core::ffi::c_uchar; 4usize],
@@ -1368,6 +1369,7 @@ pub use self::CUlaunchAttributeID as CUstreamAttrID;
 pub type CUstreamAttrValue = CUlaunchAttributeValue;
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, Hash, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CUgraphEdgeData {
     pub from_port: ::core::ffi::c_uchar,
     pub to_port: ::core::ffi::c_uchar,
@@ -1588,6 +1590,7 @@ impl Default for CUstreamCigCaptureParams {
 }
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, Hash, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CUdevSmResource {
     pub smCount: ::core::ffi::c_uint,
     pub minSmPartitionSize: ::core::ffi::c_uint,
@@ -1620,6 +1623,7 @@ const _: () = {
 };
 #[repr(C)]
 #[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CUdevWorkqueueConfigResource {
     pub device: CUdevice,
     pub wqConcurrencyLimit: ::core::ffi::c_uint,
@@ -1656,6 +1660,7 @@ impl Default for CUdevWorkqueueConfigResource {
 }
 #[repr(C)]
 #[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CUdevWorkqueueResource {
     pub reserved: [::core::ffi::c_uchar; 40usize],
 }
@@ -1720,6 +1725,7 @@ impl Default for CUdevResource_u {
 }
 #[repr(C)]
 #[derive(Copy, Clone)]
+#[non_exhaustive]
 pub struct CUdevResource {
     pub type_: CUdevResourceType,
     pub _internal_padding: [::core::ffi::c_uchar; 92usize],
@@ -1755,6 +1761,7 @@ impl Default for CUdevResource {
 }
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, Hash, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CU_DEV_SM_RESOURCE_GROUP_PARAMS {
     pub smCount: ::core::ffi::c_uint,
     pub coscheduledSmCount: ::core::ffi::c_uint,
@@ -1866,6 +1873,7 @@ impl Default for CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_u {
 }
 #[repr(C)]
 #[derive(Copy, Clone)]
+#[non_exhaustive]
 pub struct CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC {
     pub type_: CUexternalSemaphoreHandleType,
     pub handle: CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_u,
@@ -1981,6 +1989,7 @@ const _: () = {
 };
 #[repr(C)]
 #[derive(Copy, Clone)]
+#[non_exhaustive]
 pub struct CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_u {
     pub fence: CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_fence_u,
     pub nvSciSync: CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_nvSciSync_u,
@@ -2023,6 +2032,7 @@ impl Default for CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_u {
 }
 #[repr(C)]
 #[derive(Copy, Clone)]
+#[non_exhaustive]
 pub struct CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS {
     pub params: CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_u,
     pub flags: ::core::ffi::c_uint,
@@ -2140,6 +2150,7 @@ const _: () = {
 };
 #[repr(C)]
 #[derive(Copy, Clone)]
+#[non_exhaustive]
 pub struct CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_u {
     pub fence: CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_fence_u,
     pub nvSciSync: CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_nvSciSync_u,
@@ -2182,6 +2193,7 @@ impl Default for CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_u {
 }
 #[repr(C)]
 #[derive(Copy, Clone)]
+#[non_exhaustive]
 pub struct CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS {
     pub params: CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_u,
     pub flags: ::core::ffi::c_uint,
@@ -2285,6 +2297,7 @@ impl Default for CUDA_EXTERNAL_MEMORY_HANDLE_DESC_u {
 }
 #[repr(C)]
 #[derive(Copy, Clone)]
+#[non_exhaustive]
 pub struct CUDA_EXTERNAL_MEMORY_HANDLE_DESC {
     pub type_: CUexternalMemoryHandleType,
     pub handle: CUDA_EXTERNAL_MEMORY_HANDLE_DESC_u,
@@ -2328,6 +2341,7 @@ impl Default for CUDA_EXTERNAL_MEMORY_HANDLE_DESC {
 }
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, Hash, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CUDA_EXTERNAL_MEMORY_BUFFER_DESC {
     pub offset: ::core::ffi::c_ulonglong,
     pub size: ::core::ffi::c_ulonglong,
@@ -2575,6 +2589,7 @@ impl Default for CUcheckpointCustomStorageInfo {
 }
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, Hash, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CUcheckpointLockArgs {
     pub timeoutMs: ::core::ffi::c_uint,
     pub reserved0: ::core::ffi::c_uint,
@@ -2601,6 +2616,7 @@ const _: () = {
 };
 #[repr(C)]
 #[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CUcheckpointCheckpointArgs {
     pub customStorageInfo_out: *mut *mut CUcheckpointCustomStorageInfo,
     pub reserved: [::core::ffi::c_uchar; 56usize],
@@ -2655,6 +2671,7 @@ const _: () = {
 };
 #[repr(C)]
 #[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CUcheckpointRestoreArgs {
     pub gpuPairs: *mut CUcheckpointGpuPair,
     pub gpuPairsCount: ::core::ffi::c_uint,
@@ -2698,6 +2715,7 @@ impl Default for CUcheckpointRestoreArgs {
 }
 #[repr(C)]
 #[derive(Debug, Default, Copy, Clone, Hash, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CUcheckpointUnlockArgs {
     pub reserved: [cuuint64_t; 8usize],
 }

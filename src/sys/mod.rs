@@ -5,6 +5,10 @@
 //! [`CUstreamCaptureStatus`]), so numbers that no current header lists are valid values too. Flags
 //! are plain integers.
 //!
+//! CUDA puts new fields into reserved bytes, so the structures that have some are
+//! `#[non_exhaustive]`: make a `default()` and set its fields. For a pointer to one in an `extern`
+//! block of your own the compiler warns of `improper_ctypes`; the layout is C's all the same.
+//!
 //! [`Driver::symbols`](crate::Driver::symbols) returns the resolved table of a loaded driver. A
 //! call through it costs only the driver's own call:
 //!

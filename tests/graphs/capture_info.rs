@@ -66,7 +66,7 @@ fn dependencies_can_be_read_and_changed() {
         // SAFETY: this thread is the only one that uses the streams.
         let dependencies = unsafe { capture.dependencies(&stream) }.expect("dependencies");
         assert!(
-            dependencies.iter().all(|dependency| dependency.edge == CUgraphEdgeData::default())
+            dependencies.iter().all(|dependency| dependency.edge() == CUgraphEdgeData::default())
         );
         dependencies.iter().map(|dependency| dependency.node).collect::<Vec<_>>()
     };
@@ -151,8 +151,10 @@ fn older_drivers_give_what_they_have() {
             let event = Arc::new(Event::new(&context, EventFlags::empty()).expect("an event"));
             stream.record_external(&event).expect("a record");
             // SAFETY: as above.
-            let mut dependency = unsafe { capture.dependencies(&stream) }.expect("dependencies")[0];
-            dependency.edge.type_ = 1;
+            let dependency = unsafe { capture.dependencies(&stream) }.expect("dependencies")[0];
+            let mut edge = dependency.edge();
+            edge.type_ = 1;
+            let dependency = CaptureDependency::with_edge(dependency.node, edge);
             let error = capture.update_dependencies(&stream, &[dependency], DependencyUpdate::Set);
             let function = Function::cuStreamUpdateCaptureDependencies_v2;
             assert_eq!(
@@ -173,7 +175,9 @@ thread_local! {
 }
 
 fn edge(from_port: u8) -> CUgraphEdgeData {
-    CUgraphEdgeData { from_port, to_port: 2, type_: 1, reserved: [0; 5] }
+    let mut edge = CUgraphEdgeData::default();
+    (edge.from_port, edge.to_port, edge.type_) = (from_port, 2, 1);
+    edge
 }
 
 /// The edge data reaches the driver with its node, and comes back with it. The software driver has
@@ -234,16 +238,16 @@ fn dependencies_have_their_edge_data() {
     let capture = common::begin_capture_to_graph(&stream, graph, &[], CaptureMode::ThreadLocal)
         .expect("a capture");
     let given = [
-        CaptureDependency { node: nodes[2], edge: edge(7) },
+        CaptureDependency::with_edge(nodes[2], edge(7)),
         nodes[0].into(),
-        CaptureDependency { node: nodes[1], edge: edge(9) },
+        CaptureDependency::with_edge(nodes[1], edge(9)),
     ];
     capture.update_dependencies(&stream, &given, DependencyUpdate::Set).expect("an update");
     assert_eq!(GIVEN.with_borrow(Vec::clone), [edge(7), CUgraphEdgeData::default(), edge(9)]);
     // SAFETY: this thread is the only one that uses the stream.
     let known = unsafe { capture.dependencies(&stream) }.expect("dependencies");
     assert_eq!(
-        known.iter().map(|known| known.edge).collect::<Vec<_>>(),
+        known.iter().map(|known| known.edge()).collect::<Vec<_>>(),
         GIVEN.with_borrow(Vec::clone)
     );
     assert_eq!(known.len(), 3);

@@ -171,7 +171,8 @@ unsafe extern "C" fn import_any(
 ) -> CUresult {
     // SAFETY: the crate gives a place and a description, of a handle of Windows.
     unsafe {
-        let CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC { type_, handle, flags, reserved } = *description;
+        let CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC { type_, handle, flags, reserved, .. } =
+            *description;
         assert_eq!((flags, reserved, handle.win32.name.is_null()), (0, [0; 16], true));
         IMPORTED.with_borrow_mut(|all| all.push((type_, handle.win32.handle.addr())));
         semaphore.write(without_provenance_mut(HANDLE));

@@ -48,22 +48,19 @@ impl Part {
     }
 
     fn to_resource(self, state: &State) -> CUdevResource {
-        let mut resource = CUdevResource {
-            type_: CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM,
-            ..Default::default()
-        };
+        let mut resource = CUdevResource::default();
+        resource.type_ = CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM;
         let words = [MARK, self.device as u32, self.first, self.unit, self.split];
         for (place, word) in resource._internal_padding.chunks_exact_mut(4).zip(words) {
             place.copy_from_slice(&word.to_le_bytes());
         }
         // These two fields came with CUDA 13.0.
         let size = if state.config.version >= 13_000 { self.unit } else { 0 };
-        resource.u.sm = CUdevSmResource {
-            smCount: self.count,
-            minSmPartitionSize: size,
-            smCoscheduledAlignment: size,
-            ..Default::default()
-        };
+        let mut sm = CUdevSmResource::default();
+        sm.smCount = self.count;
+        sm.minSmPartitionSize = size;
+        sm.smCoscheduledAlignment = size;
+        resource.u.sm = sm;
         resource
     }
 

@@ -30,6 +30,8 @@ struct Loop {
 }
 
 unsafe extern "C" {
+    // CUDA may fill reserved bytes of the parameters; the C source has the same layout.
+    #[allow(improper_ctypes)]
     fn vulkan_round_trips(with: *const Loop, value: u64, count: usize, times: *mut u64) -> c_int;
 }
 

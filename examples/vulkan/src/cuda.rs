@@ -3,9 +3,8 @@
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 
 use cuda_events::sys::{
-    CUDA_EXTERNAL_MEMORY_BUFFER_DESC, CUDA_EXTERNAL_MEMORY_HANDLE_DESC,
-    CUDA_EXTERNAL_MEMORY_HANDLE_DESC_u, CUdeviceptr, CUexternalMemory, CUexternalMemoryHandleType,
-    CUresult, Function,
+    CUDA_EXTERNAL_MEMORY_BUFFER_DESC, CUDA_EXTERNAL_MEMORY_HANDLE_DESC, CUdeviceptr,
+    CUexternalMemory, CUexternalMemoryHandleType, CUresult, Function,
 };
 use cuda_events::{Context, Error, StreamRef};
 
@@ -31,12 +30,10 @@ impl SharedMemory {
     pub fn import(context: &Context, fd: OwnedFd, size: u64, bytes: u64) -> Result<Self> {
         let symbols = context.driver().symbols();
         let _current = context.make_current()?;
-        let description = CUDA_EXTERNAL_MEMORY_HANDLE_DESC {
-            type_: CUexternalMemoryHandleType::CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD,
-            handle: CUDA_EXTERNAL_MEMORY_HANDLE_DESC_u { fd: fd.as_raw_fd() },
-            size,
-            ..Default::default()
-        };
+        let mut description = CUDA_EXTERNAL_MEMORY_HANDLE_DESC::default();
+        description.type_ = CUexternalMemoryHandleType::CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
+        description.handle.fd = fd.as_raw_fd();
+        description.size = size;
         let import = found(Function::cuImportExternalMemory, symbols.cuImportExternalMemory)?;
         let mut memory = std::ptr::null_mut();
         // SAFETY: a place for the handle, and a description of this kind's memory.
@@ -44,7 +41,8 @@ impl SharedMemory {
         // The driver owns it now.
         let _ = fd.into_raw_fd();
         let mut shared = Self { context: context.clone(), memory, address: 0 };
-        let part = CUDA_EXTERNAL_MEMORY_BUFFER_DESC { size: bytes, ..Default::default() };
+        let mut part = CUDA_EXTERNAL_MEMORY_BUFFER_DESC::default();
+        part.size = bytes;
         let function = Function::cuExternalMemoryGetMappedBuffer;
         let map = found(function, symbols.cuExternalMemoryGetMappedBuffer)?;
         // SAFETY: the memory has so many bytes.

@@ -18,11 +18,9 @@ const TIMELINE: CUexternalSemaphoreHandleType =
     CUexternalSemaphoreHandleType::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD;
 
 fn import(raw: &Raw, kind: CUexternalSemaphoreHandleType, fd: i32) -> (u32, CUexternalSemaphore) {
-    let description = CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC {
-        type_: kind,
-        handle: CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_u { fd },
-        ..Default::default()
-    };
+    let mut description = CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC::default();
+    description.type_ = kind;
+    description.handle.fd = fd;
     let mut semaphore = null_mut();
     let import = raw.cuImportExternalSemaphore.unwrap();
     let code = unsafe { import(&mut semaphore, &description) };

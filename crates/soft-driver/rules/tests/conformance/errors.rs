@@ -222,11 +222,10 @@ rules! {
         use std::os::fd::AsRawFd as _;
         let file = std::fs::File::open("/dev/null").expect("it is there");
         break_context(rig, |_| {});
-        let description = CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC {
-            type_: CUexternalSemaphoreHandleType::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD,
-            handle: CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_u { fd: file.as_raw_fd() },
-            ..Default::default()
-        };
+        let mut description = CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC::default();
+        description.type_ =
+            CUexternalSemaphoreHandleType::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD;
+        description.handle.fd = file.as_raw_fd();
         saw.text(code_text(rig.cuImportExternalSemaphore(&mut null_mut(), &description)));
     }
 

@@ -20,12 +20,11 @@ pub const OPAQUE: Type = Type::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD;
 pub const TIMELINE: Type = Type::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD;
 
 fn described(kind: Type, fd: i32, flags: u32) -> CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC {
-    CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC {
-        type_: kind,
-        handle: CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_u { fd },
-        flags,
-        ..Default::default()
-    }
+    let mut description = CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC::default();
+    description.type_ = kind;
+    description.handle.fd = fd;
+    description.flags = flags;
+    description
 }
 
 pub fn import(rig: &Rig, kind: Type, fd: i32, flags: u32) -> CUresult {

@@ -339,14 +339,15 @@ rules! {
         let (stream, event) = (capturing(rig, GLOBAL), rig.event(NO_TIMING));
         must("cuEventRecordWithFlags", rig.cuEventRecordWithFlags(event, stream, EXTERNAL));
         let mut nodes = dependencies(rig, stream);
-        let mut set = |edge| {
+        let mut set = |change: fn(&mut CUgraphEdgeData)| {
+            let mut edge = CUgraphEdgeData::default();
+            change(&mut edge);
             rig.cuStreamUpdateCaptureDependencies_v2(stream, nodes.as_mut_ptr(), &edge, 1, SET)
         };
-        let plain = CUgraphEdgeData::default();
         saw.codes(&[
-            ("type 77", set(CUgraphEdgeData { type_: 77, ..plain })),
-            ("port 77 from", set(CUgraphEdgeData { from_port: 77, ..plain })),
-            ("port 77 to", set(CUgraphEdgeData { to_port: 77, ..plain })),
+            ("type 77", set(|edge| edge.type_ = 77)),
+            ("port 77 from", set(|edge| edge.from_port = 77)),
+            ("port 77 to", set(|edge| edge.to_port = 77)),
         ]);
         saw.text(format_args!("depends on {}", dependencies(rig, stream).len()));
         saw.text(fate(rig, stream));

@@ -349,17 +349,19 @@ rules! {
          edges success, unharmed"
     {
         let (into, stream) = (graph(rig), rig.stream(NON_BLOCKING));
-        let (node, plain) = (empty(rig, into, &[]), CUgraphEdgeData::default());
-        let begin = |edge: CUgraphEdgeData| {
+        let node = empty(rig, into, &[]);
+        let begin = |change: fn(&mut CUgraphEdgeData)| {
+            let mut edge = CUgraphEdgeData::default();
+            change(&mut edge);
             rig.cuStreamBeginCaptureToGraph(stream, into, &node, &edge, 1, RELAXED)
         };
         saw.codes(&[
-            ("type 77", begin(CUgraphEdgeData { type_: 77, ..plain })),
-            ("port 77 from", begin(CUgraphEdgeData { from_port: 77, ..plain })),
-            ("port 77 to", begin(CUgraphEdgeData { to_port: 77, ..plain })),
+            ("type 77", begin(|edge| edge.type_ = 77)),
+            ("port 77 from", begin(|edge| edge.from_port = 77)),
+            ("port 77 to", begin(|edge| edge.to_port = 77)),
         ]);
         saw.text(format_args!("status {}", status(rig, stream).expect("a status")));
-        saw.text(format_args!("plain edges {}, {}", code_text(begin(plain)), fate(rig, stream)));
+        saw.text(format_args!("plain edges {}, {}", code_text(begin(|_| ())), fate(rig, stream)));
     }
 
     /// `cuGraphInstantiateWithParams` returns the node that keeps a graph from being launched by
