@@ -11,7 +11,7 @@ use cuda_order_check_engine::feed::Awaited;
 use cuda_order_check_engine::trace::{file_of, look_for_python};
 use cuda_order_check_engine::{Access, AccessKind, Cell, StreamId};
 
-use crate::pinned::budget::{Budget, PAGES, TIMES};
+use crate::pinned::budget::{Budget, GAPS, PAGES, TIMES};
 use crate::pinned::table::{self, PAGE, Use};
 use crate::pinned::{self, faults};
 
@@ -192,10 +192,11 @@ impl Pinned {
         {
             lines.push(format!("host: accesses of the host are not checked: {reason}"));
         }
-        let ([times, pages], [full, beside]) = (self.budget.refused, self.left_out);
+        let ([times, pages, gaps], [full, beside]) = (self.budget.refused, self.left_out);
         let all = [
             (times, format!("a page was protected {TIMES} times within a second")),
             (pages, format!("{} MiB were protected within a second", (PAGES * PAGE) >> 20)),
+            (gaps, format!("memory of kernels was accessed {GAPS} times within a second")),
             (full, format!("{} were watched, or mprotect has failed", table::ENTRIES)),
             (beside, "the pages of registered memory have other things as well".to_owned()),
         ];
@@ -238,6 +239,10 @@ impl Pinned {
         // Which of the bytes a kernel accesses is asked once the host has.
         let rows = access.stride().is_some() || access.launch().is_some();
         let of = Use { bytes, writes: access.kind != AccessKind::Read, rows };
+        let now = self.begin.elapsed().as_secs();
+        if access.launch().is_some() && !self.budget.allows_gaps(now, table::accesses_in_gaps()) {
+            return;
+        }
         let all = self.watched.entry(stream.0).or_default();
         // The same again, as in a loop: it is over later.
         let last = all.iter().position(|watched| table::is_same(watched.index, of));

@@ -6,6 +6,8 @@ use std::collections::HashMap;
 pub(crate) const TIMES: u32 = 1000;
 /// How many pages may be protected in a second, at most: one GiB, which takes about 20 ms.
 pub(crate) const PAGES: usize = 1 << 18;
+/// How many accesses in gaps may fault in a second, at most: they take some 30 ms.
+pub(crate) const GAPS: u64 = 1000;
 
 /// What was protected in this second.
 #[derive(Default)]
@@ -13,8 +15,10 @@ pub(crate) struct Budget {
     second: u64,
     pages: usize,
     times: HashMap<usize, u32>,
-    /// How often something was not protected, for one bound and for the other.
-    pub(crate) refused: [u64; 2],
+    /// The last second with gaps, and how many accesses there had been before it.
+    gaps: Option<(u64, u64)>,
+    /// How often something was not protected, for each bound.
+    pub(crate) refused: [u64; 3],
 }
 
 impl Budget {
@@ -39,6 +43,19 @@ impl Budget {
     }
 }
 
+impl Budget {
+    /// Whether something with gaps may be protected, when there have been so many accesses there.
+    pub(crate) fn allows_gaps(&mut self, second: u64, accesses: u64) -> bool {
+        let before = match self.gaps {
+            Some((of, before)) if of == second => before,
+            _ => self.gaps.insert((second, accesses)).1,
+        };
+        let few = accesses.saturating_sub(before) < GAPS;
+        self.refused[2] += u64::from(!few);
+        few
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,7 +69,7 @@ mod tests {
         assert_eq!(allowed(&mut budget, 7, 0x1000), TIMES as usize);
         assert_eq!(allowed(&mut budget, 7, 0x2000), TIMES as usize, "another page");
         assert_eq!(allowed(&mut budget, 8, 0x1000), TIMES as usize, "another second");
-        assert_eq!(budget.refused, [15, 0]);
+        assert_eq!(budget.refused, [15, 0, 0]);
     }
 
     #[test]
@@ -62,6 +79,15 @@ mod tests {
         assert!(!budget.allows(1, 0x1000, 2));
         assert!(budget.allows(1, 0x1000, 1));
         assert!(budget.allows(2, 0x1000, 2));
-        assert_eq!(budget.refused, [0, 1]);
+        assert_eq!(budget.refused, [0, 1, 0]);
+    }
+
+    #[test]
+    fn so_many_accesses_in_gaps_may_fault_in_a_second() {
+        let mut budget = Budget::default();
+        assert!(budget.allows_gaps(3, 50) && budget.allows_gaps(3, 49 + GAPS));
+        assert!(!budget.allows_gaps(3, 50 + GAPS));
+        assert!(budget.allows_gaps(4, 50 + GAPS) && !budget.allows_gaps(4, 50 + 2 * GAPS));
+        assert_eq!(budget.refused, [0, 0, 2]);
     }
 }

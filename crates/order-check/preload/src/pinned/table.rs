@@ -79,6 +79,8 @@ static WRITE: AtomicUsize = AtomicUsize::new(0);
 static HOLES: AtomicBool = AtomicBool::new(false);
 /// How many entries were removed.
 static REMOVED: AtomicU64 = AtomicU64::new(0);
+/// How often memory with gaps was accessed.
+static IN_ROWS: AtomicU64 = AtomicU64::new(0);
 /// How often `mprotect` was called.
 static CALLS: AtomicU64 = AtomicU64::new(0);
 
@@ -170,6 +172,11 @@ pub(crate) fn any() -> bool {
 /// How many entries were removed so far.
 pub(crate) fn removed() -> u64 {
     REMOVED.load(Ordering::Relaxed)
+}
+
+/// How often memory with gaps was accessed.
+pub(crate) fn accesses_in_gaps() -> u64 {
+    IN_ROWS.load(Ordering::Relaxed)
 }
 
 /// How often `mprotect` was called.
@@ -358,6 +365,7 @@ pub(crate) fn lift(range: [usize; 2], writes: bool, by: By) -> Fault {
             false => [touched[0], touched[1].next_multiple_of(PAGE)],
         };
         // Of the threads that touch a copy's bytes at a time, one is enough.
+        IN_ROWS.fetch_add(u64::from(early && rows), Ordering::Relaxed);
         if early && (rows || entry.spend(&seen, 0)) {
             found = Fault::Early;
         } else if found == Fault::Other {

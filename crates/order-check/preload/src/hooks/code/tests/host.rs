@@ -1,6 +1,8 @@
 //! The host's accesses to memory that kernels get addresses of.
 
 use super::*;
+use std::time::{Duration, Instant};
+
 use crate::model::pinned::State;
 use crate::pinned::table::{PAGE, readable};
 use crate::pinned::{self, table};
@@ -143,6 +145,24 @@ fn gaps() {
     }
     assert!(readable(memory as usize), "it is not protected any longer");
     done(a);
+    // In a second that does not end, and in several memories, as each page has a bound of its own.
+    begin(&CALL, |watch| watch.pinned.begin = Instant::now() + Duration::from_secs(3600));
+    let memories = [(); 4].map(|()| pages(Memory::Managed));
+    let launch_and_read = |memory: &&u64| {
+        copies(a, INPUT, **memory);
+        let closed = !readable(**memory as usize);
+        for _ in 0..32 {
+            read(**memory + 4 * THREADS);
+            any_call();
+        }
+        done(a);
+        closed
+    };
+    // Those above may count, too.
+    let watched = memories.iter().cycle().take(40).filter(launch_and_read).count();
+    assert!((29..=32).contains(&watched), "{watched}");
+    let lines = enter(|watch| watch.pinned.lines()).expect("it watches");
+    assert!(lines.iter().any(|line| line.contains("accessed 1000 times within a second")));
 }
 
 /// What a flag's accesses are may be on purpose.
