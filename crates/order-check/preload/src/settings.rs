@@ -52,7 +52,7 @@ classes! {
     Uploads "uploads" true
         "a copy from ordinary memory, whose call returns before its last bytes have arrived";
     Free "free" true "a free or an allocation, and an unordered use of the memory";
-    Host "host" true "an access of the host to pinned memory that a stream still uses";
+    Host "host" true "an access of the host to pinned or managed memory that a stream still uses";
     Objects "objects" true
         "an event or a stream that a call uses after its end, or destroys while another waits for it";
     Records "records" true
