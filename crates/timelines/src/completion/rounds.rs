@@ -218,6 +218,33 @@ mod tests {
     use crate::{Completion, CudaStreamExt};
     use cuda_events::sys::Function;
 
+    /// Each has its turn in its order, whichever go, and whether the others keep their places.
+    #[test]
+    fn turns_go_round() {
+        let mut turns = Turns::new();
+        turns.all.extend(0..6);
+        let turn = |turns: &mut Turns<u32>, first| {
+            let whose = turns.current(first).copied();
+            turns.go_on();
+            whose
+        };
+        assert_eq!([(); 7].map(|()| turn(&mut turns, 0)), [0, 1, 2, 3, 4, 5, 0].map(Some));
+        // One before the next, the next one itself, and one behind it.
+        turns.remove_in_order(0);
+        assert_eq!(turn(&mut turns, 0), Some(1));
+        turns.remove_in_order(1);
+        assert_eq!(turn(&mut turns, 0), Some(3));
+        turns.remove_in_order(3);
+        assert_eq!(turn(&mut turns, 0), Some(4));
+        assert_eq!(turn(&mut turns, 1), Some(3), "without the first one");
+        assert_eq!(turns.remove(), Some(4));
+        assert_eq!((turns.remove(), turn(&mut turns, 0)), (None, Some(1)));
+        // The last one takes the place of the one that goes.
+        turns.all.extend([7, 8]);
+        assert_eq!((turns.remove(), turn(&mut turns, 0)), (Some(3), Some(8)));
+        assert_eq!((turn(&mut turns, 2), turn(&mut turns, 3)), (Some(7), None));
+    }
+
     const MICROSECOND: Duration = Duration::from_micros(1);
 
     thread_local! {
