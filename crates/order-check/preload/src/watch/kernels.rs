@@ -17,10 +17,7 @@ pub(crate) fn kernel_part(watch: &mut Watch, stream: StreamId, accesses: &[Acces
     }
     let Some(launch) = accesses.first().and_then(Access::launch) else { return };
     for access in accesses {
-        // A byte stands for memory that the host has no part in.
-        if access.range.end - access.range.start > 1
-            && watch.pinned.region(access.range.start).is_some()
-        {
+        if watch.pinned.region(access.range.start).is_some() {
             let writes = launch.get::<Values>().is_none_or(|of| may_write(of, &access.range));
             let kind = if writes { AccessKind::Write } else { AccessKind::Read };
             let mut of =

@@ -40,6 +40,10 @@ fn write(address: u64) {
     byte(address, true);
 }
 
+fn memories_that_are_managed() -> usize {
+    enter(|watch| watch.pinned.managed).expect("it watches")
+}
+
 fn any_call() {
     begin(&CALL, |_| ());
 }
@@ -120,12 +124,27 @@ pub(super) fn memory_of_the_host() {
         done(a);
         assert!(!table::any());
 
+        // The last page, and an address within the memory.
+        let [a, _] = with_host("", whole());
+        let memory = pages(kind);
+        let (page, last) = (PAGE as u64, 3 * PAGE as u64);
+        launch(OFFSET, a, &[INPUT, memory + page, (last - page) / 4, 1, THREADS]);
+        any_call();
+        assert!(!readable(memory as usize), "the whole memory");
+        read(memory + page);
+        assert_eq!(kinds(), NONE);
+        read(memory + last + 4 * THREADS - 1);
+        assert_eq!(kinds(), ["certain: writes reads"]);
+        done(a);
+
         // The end of the memory while it is protected.
         copies(a, INPUT, memory);
         any_call();
         assert!(table::any());
+        let before = memories_that_are_managed();
         memory::free(&CALL, || OK, memory);
         assert!(!table::any());
+        assert_eq!(memories_that_are_managed(), before - usize::from(kind == Memory::Managed));
         write(memory);
         assert_eq!(kinds(), NONE);
     }
@@ -192,6 +211,11 @@ fn flags() {
     assert!(
         possible().get(1).is_some_and(|line| line.contains("its accesses are those of a flag"))
     );
+    done(a);
+    // An atomic operation writes, too.
+    launch(REDUCTIONS, a, &[memory, memory + 64, memory + 128, memory + 192, INPUT, 1]);
+    assert!(!readable(memory as usize));
+    done(a);
 }
 
 /// Without the class, where the system says when the host may access managed memory, and in a capture.
