@@ -1,6 +1,6 @@
-//! The hidden items that published crates use. `cuda-timelines` takes every compatible version of this
-//! crate, also one that is newer than itself, and `cargo semver-checks` does not see hidden items. So
-//! each has a line here. What no longer compiles is a breaking change.
+//! The hidden items that published crates use. `cuda-timelines` and `cuda-soft-driver` take every
+//! compatible version of this crate, also one that is newer than themselves, and `cargo semver-checks`
+//! does not see hidden items. So each has a line here. What no longer compiles is a breaking change.
 
 use std::time::Duration;
 
