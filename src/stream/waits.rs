@@ -143,8 +143,8 @@ impl StreamRef {
     /// ```
     ///
     /// Two driver calls: [`cuEventRecord`] in the producer, and [`cuStreamWaitEvent`]. The event
-    /// belongs to the [`Context`] of the producer. If that has none yet, it is that of
-    /// this stream's, if both are the same context. It is kept for later waits. The first wait creates it
+    /// belongs to the producer's [`Context`], or to this stream's if the producer's has none yet and
+    /// both are the same context. It is kept for later waits. The first wait creates it
     /// ([`cuEventCreate`] with the context current). A call that runs at the same time as another one
     /// in the same context may create and destroy one of its own, and one while a capture is in
     /// progress [anywhere in the process](crate::foundation::is_capture_under_way) does.

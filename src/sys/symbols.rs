@@ -417,8 +417,8 @@ macro_rules! symbols {
 }
 
 /// Calls `$callback!` with the list, for code that needs a line for each entry point: the table
-/// here, the software driver and the tests. The grammar of the list is no promise: the software
-/// driver requires exactly this version of the crate, and the feature that exports the macro.
+/// here and the tests. The grammar of the list is no promise, and what is published expands it
+/// nowhere else: the tests have the feature that exports the macro.
 #[cfg_attr(feature = "__entry_points", macro_export)]
 #[doc(hidden)]
 macro_rules! for_each_entry_point {
