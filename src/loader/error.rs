@@ -122,8 +122,8 @@ pub enum LoadFailure {
     /// [`cuDriverGetVersion`] failed with this code.
     Version(CUresult),
     /// [`DRIVER_VARIABLE`] has another value than the process was started with, or that cannot be
-    /// excluded, as there is no `/proc` or the process has overwritten the environment of its
-    /// start. Nothing was opened.
+    /// excluded: on Linux there is no `/proc`, or the process has overwritten the environment of
+    /// its start; on Windows no C runtime started it. Nothing was opened.
     ChangedVariable,
     /// The driver lacks entry points that this crate requires.
     MissingSymbols {

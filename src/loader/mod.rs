@@ -46,10 +46,9 @@ use crate::sys::calls::*;
 ///
 /// Whoever starts a process may set its environment, and answers for this variable as for
 /// `LD_LIBRARY_PATH`, so loading by it is safe. A program that names a library itself must vouch for
-/// it ([`LoadOptions::path`]), and this variable is no way around that: on Linux a value that the
-/// process was not started with is refused ([`LoadFailure::ChangedVariable`]). Windows does not keep
-/// the environment of the start. There code that sets the variable for its own process vouches for
-/// the library.
+/// it ([`LoadOptions::path`]), and this variable is no way around that: a value that the process was
+/// not started with is refused ([`LoadFailure::ChangedVariable`]). In a library that Windows loads
+/// later, such as a Python extension, the value when that was loaded counts.
 pub const DRIVER_VARIABLE: &str = "CUDA_EVENTS_DRIVER";
 
 /// Options for [`Driver::load_with`](crate::Driver::load_with): the library and the default stream.

@@ -230,11 +230,43 @@ pub(crate) fn started_with(variable: &str, value: &std::ffi::OsStr) -> bool {
     values.next() == Some(value.as_encoded_bytes())
 }
 
-/// Whether the process was started with this value of an environment variable, where the system
-/// keeps that.
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
+/// Whether the process was started with this value of the variable. Windows keeps no environment of
+/// the start, so [`at_start`] does.
+#[cfg(windows)]
+pub(crate) fn started_with(variable: &str, value: &std::ffi::OsStr) -> bool {
+    variable == super::DRIVER_VARIABLE && at_start::value() == Some(value)
+}
+
+/// What [`DRIVER_VARIABLE`](super::DRIVER_VARIABLE) was before any code of this program ran that
+/// could change it without vouching for that.
+#[cfg(windows)]
+#[allow(unsafe_code)]
+mod at_start {
+    use std::ffi::{OsStr, OsString};
+    use std::sync::OnceLock;
+
+    static VALUE: OnceLock<Option<OsString>> = OnceLock::new();
+
+    extern "C" fn keep() {
+        _ = VALUE.set(std::env::var_os(crate::loader::DRIVER_VARIABLE));
+    }
+
+    // SAFETY: in this section the C runtime of a program or library expects pointers to functions
+    // of this type. It calls each once, before `main` or while the library is loaded.
+    #[used]
+    #[unsafe(link_section = ".CRT$XCU")]
+    static KEEP: extern "C" fn() = keep;
+
+    /// None also if no C runtime called the functions of the section: then each value is refused.
+    pub(super) fn value() -> Option<&'static OsStr> {
+        VALUE.get()?.as_deref()
+    }
+}
+
+/// The environment is not trusted on this platform: see [`privileged`].
+#[cfg(not(any(target_os = "linux", target_os = "android", windows)))]
 pub(crate) fn started_with(_variable: &str, _value: &std::ffi::OsStr) -> bool {
-    true
+    false
 }
 
 /// A word of the auxiliary vector, which the kernel gives each program; 0 if it is not there.
@@ -305,4 +337,44 @@ pub(crate) fn privileged() -> bool {
 #[cfg(not(any(target_os = "linux", target_os = "android", windows)))]
 pub(crate) fn privileged() -> bool {
     true
+}
+
+#[cfg(all(test, windows))]
+#[allow(unsafe_code)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::process::Command;
+
+    use super::super::DRIVER_VARIABLE;
+    use super::started_with;
+
+    const NAME: &str = "loader::platform::tests::only_the_start_sets_the_variable";
+    /// The value that the child is started with, or "none".
+    const ROLE: &str = "A_TEST_STARTED_WITH";
+
+    /// The emulator's processes are elevated, where the variable does not count at all, so this
+    /// asks the function.
+    #[test]
+    fn only_the_start_sets_the_variable() {
+        let Some(started) = std::env::var_os(ROLE) else {
+            for started in ["none", "C:\\one\\nvcuda.dll", "C:\\\u{f6}\\nvcuda.dll"] {
+                let mut child = Command::new(std::env::current_exe().expect("this program"));
+                child.args(["--exact", NAME]).env(ROLE, started).env_remove(DRIVER_VARIABLE);
+                if started != "none" {
+                    child.env(DRIVER_VARIABLE, started);
+                }
+                let output = child.output().expect("the child runs");
+                let said = String::from_utf8_lossy(&output.stdout);
+                assert!(output.status.success() && said.contains("1 passed"), "{said}");
+            }
+            return;
+        };
+        let is_set = started != "none";
+        assert_eq!(started_with(DRIVER_VARIABLE, &started), is_set);
+        let changed = OsStr::new("C:\\two\\nvcuda.dll");
+        // SAFETY: no other thread of this process reads or writes its environment.
+        unsafe { std::env::set_var(DRIVER_VARIABLE, changed) };
+        assert!(!started_with(DRIVER_VARIABLE, changed));
+        assert_eq!(started_with(DRIVER_VARIABLE, &started), is_set);
+    }
 }
