@@ -812,15 +812,16 @@ impl Function {
         usize::from(self.0) < ENTRY_POINTS.len()
     }
 
-    /// Returns the exported name, such as [`cuEventDestroy_v2`]. For a function of
-    /// [`Driver::entry_point`](crate::Driver::entry_point), returns the name that was asked for.
+    /// Returns the exported name, such as [`cuEventDestroy_v2`]. For a function that the table lacks,
+    /// returns the name that [`Driver::entry_point`](crate::Driver::entry_point) was asked for. A new
+    /// version of this crate may have it in its table, with the exported name.
     pub fn name(self) -> &'static str {
         self.entry_point().name.to_str().unwrap_or_default()
     }
 
-    /// Returns the properties of this entry point. For a function of
-    /// [`Driver::entry_point`](crate::Driver::entry_point), both names and the version are those
-    /// that were asked for, and all else is unknown: `None` and `false`.
+    /// Returns the properties of this entry point. For a function that the table lacks, both names
+    /// and the version are those that [`Driver::entry_point`](crate::Driver::entry_point) was asked
+    /// for, and all else is unknown: `None` and `false`.
     pub fn entry_point(self) -> EntryPoint {
         let at = usize::from(self.0);
         if let Some(entry) = ENTRY_POINTS.get(at) {
