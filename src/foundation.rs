@@ -101,8 +101,9 @@ pub use crate::ipc::origin::Origin;
 /// of this driver's [`entry_point`](crate::Driver::entry_point) stands in parentheses. The caller
 /// writes the `unsafe` block, and argues that the arguments are valid.
 ///
-/// Like the methods of this crate, the macro makes no call in a forked child, and
-/// observers (feature `observe`) see the call.
+/// Like the methods of this crate, the macro makes no call in a forked child, and observers (feature
+/// `observe`) see the call. Without a call no argument is evaluated, and a `?` in one leaves the
+/// function that has the macro.
 ///
 /// ```
 /// use cuda_events::foundation::{call, with_current};
@@ -136,43 +137,88 @@ pub use crate::foundation_call as call;
 #[macro_export]
 macro_rules! foundation_call {
     ($driver:expr, $function:ident($($argument:expr),* $(,)?)) => {
-        $crate::foundation::checked($driver, $crate::sys::Function::$function, |symbols| {
-            Some((symbols.$function)($($argument),*))
-        })
+        match $crate::foundation::Calling::begin($driver, $crate::sys::Function::$function) {
+            ::core::result::Result::Ok(calling) => {
+                calling.end((calling.symbols().$function)($($argument),*))
+            }
+            ::core::result::Result::Err(error) => ::core::result::Result::Err(error),
+        }
     };
     ($driver:expr, ($entry:expr)($($argument:expr),* $(,)?)) => {{
-        let entry = $entry;
-        $crate::foundation::checked($driver, $crate::foundation::Entry::function(entry), |_| {
-            Some($crate::foundation::Entry::pointer(entry)($($argument),*))
-        })
+        let (driver, entry) = ($driver, $entry);
+        match $crate::foundation::Calling::begin(
+            driver,
+            $crate::foundation::Entry::function(entry),
+        ) {
+            ::core::result::Result::Ok(calling) => {
+                calling.end($crate::foundation::Entry::pointer(entry)($($argument),*))
+            }
+            ::core::result::Result::Err(error) => ::core::result::Result::Err(error),
+        }
     }};
     ($driver:expr, $function:ident?($($argument:expr),* $(,)?)) => {
-        $crate::foundation::checked($driver, $crate::sys::Function::$function, |symbols| {
-            symbols.$function.map(|pointer| pointer($($argument),*))
-        })
+        match $crate::foundation::Calling::begin($driver, $crate::sys::Function::$function) {
+            ::core::result::Result::Ok(calling) => match calling.symbols().$function {
+                ::core::option::Option::Some(pointer) => calling.end(pointer($($argument),*)),
+                ::core::option::Option::None => {
+                    ::core::result::Result::Err(calling.unsupported())
+                }
+            },
+            ::core::result::Result::Err(error) => ::core::result::Result::Err(error),
+        }
     };
 }
 
-/// What [`call!`] does before the call, and with the code; `None` if the driver lacks the function.
+/// A call that [`call!`] may make. The macro has the call itself, and no closure, so that an argument
+/// with a question mark leaves the caller's function.
 #[doc(hidden)]
-#[inline(always)]
-pub fn checked(
+#[derive(Clone, Copy)]
+#[allow(missing_debug_implementations, reason = "no program has one")]
+pub struct Calling {
     driver: Driver,
     function: Function,
-    call: impl FnOnce(&'static Symbols) -> Option<CUresult>,
-) -> Result<()> {
-    if is_forked_child() {
-        return Err(Error::ForkedChild { function });
-    }
-    match call(driver.symbols()) {
-        Some(CUresult::CUDA_SUCCESS) => {
-            if function.initialises() {
-                fork::note_initialised();
-            }
-            Ok(())
+}
+
+impl Calling {
+    /// What comes before the call.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ForkedChild`].
+    #[inline(always)]
+    pub fn begin(driver: Driver, function: Function) -> Result<Self> {
+        if is_forked_child() {
+            return Err(Error::ForkedChild { function });
         }
-        Some(code) => Err(log::failed(driver.symbols(), function, code)),
-        None => Err(driver.unsupported(driver, function)),
+        Ok(Self { driver, function })
+    }
+
+    /// The table of the call.
+    #[inline(always)]
+    pub fn symbols(self) -> &'static Symbols {
+        self.driver.symbols()
+    }
+
+    /// What comes of the call's code.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Driver`] for every code except `CUDA_SUCCESS`.
+    #[inline(always)]
+    pub fn end(self, code: CUresult) -> Result<()> {
+        if code != CUresult::CUDA_SUCCESS {
+            return Err(log::failed(self.symbols(), self.function, code));
+        }
+        if self.function.initialises() {
+            fork::note_initialised();
+        }
+        Ok(())
+    }
+
+    /// The error if the driver lacks the function.
+    #[inline(always)]
+    pub fn unsupported(self) -> Error {
+        self.driver.unsupported(self.driver, self.function)
     }
 }
 

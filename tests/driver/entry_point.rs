@@ -208,6 +208,38 @@ fn a_name_that_is_none() {
     }
 }
 
+/// A question mark in an argument leaves the function that has the call, and is no answer of the
+/// driver's.
+#[test]
+fn an_argument_may_leave_the_caller() {
+    let gpu = Gpu::new();
+    let (driver, raw) = (gpu.driver, gpu.device.as_raw());
+    let required = |place: Option<*mut i32>| {
+        // SAFETY: a place for the number.
+        Some(unsafe { call!(driver, cuDeviceGetCount(place?)) })
+    };
+    let optional = |place: Option<*mut u32>, luid: &mut [u8; 8]| {
+        // SAFETY: places for eight bytes and for the number.
+        Some(unsafe { call!(driver, cuDeviceGetLuid?(luid.as_mut_ptr().cast(), place?, raw)) })
+    };
+    let (name, version) = (c"cuDeviceGetCount", Version::new(2, 0));
+    type Count = unsafe extern "C" fn(*mut i32) -> CUresult;
+    // SAFETY: NVIDIA's type of this function.
+    let count = unsafe { driver.entry_point::<Count>(name, version) }.expect("it is required");
+    let found = |place: Option<*mut i32>| {
+        // SAFETY: a place for the number.
+        Some(unsafe { call!(driver, (count)(place?)) })
+    };
+    let (mut number, mut same) = (0, 0);
+    assert_eq!((required(None), found(None)), (None, None));
+    assert_eq!(required(Some(&mut number)), Some(Ok(())));
+    assert_eq!(found(Some(&mut same)), Some(Ok(())));
+    assert!(number > 0 && same == number);
+    // A driver that lacks the function evaluates no argument.
+    let there = driver.symbols().cuDeviceGetLuid.is_some();
+    assert_eq!(optional(None, &mut [0; 8]).is_none(), there);
+}
+
 /// One that is found is called in no forked child, and a call on the current context is made there.
 #[test]
 fn the_checks_are_those_of_other_calls() {
