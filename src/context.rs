@@ -145,7 +145,8 @@ impl WeakContext {
     }
 }
 
-/// Each cell is filled once, and the owner is only dropped.
+/// The cell is filled once, each change of the event's place is one exchange, and the owner is only
+/// dropped.
 impl core::panic::RefUnwindSafe for Inner {}
 
 /// The part of a context that its last user releases.
@@ -161,10 +162,11 @@ pub(crate) enum Owned {
 }
 
 // SAFETY: a context may be used from any thread (CUDA documents this for the whole driver API); the
-// handle is an address that this crate never dereferences.
+// handles are addresses that this crate never dereferences; the owner is Send and Sync.
 #[allow(unsafe_code)]
 unsafe impl Send for Inner {}
-// SAFETY: as for Send; only the once-cells change, and they are Sync.
+// SAFETY: as for Send; only the once-cell and the event's place, an atomic pointer, change, and both
+// are Sync.
 #[allow(unsafe_code)]
 unsafe impl Sync for Inner {}
 

@@ -137,8 +137,8 @@ pub enum Error {
         /// The number of devices; ordinals start at 0.
         count: u32,
     },
-    /// An event takes no time stamps; with a code of the driver, probably. For elapsed time, create both events with
-    /// [`EventFlags::TIMING`](crate::EventFlags::TIMING).
+    /// An event takes no time stamps; with a code of the driver, probably. For elapsed time, create
+    /// both events with [`EventFlags::TIMING`](crate::EventFlags::TIMING).
     TimingDisabled {
         /// The call.
         function: Function,
@@ -147,8 +147,7 @@ pub enum Error {
         code: Option<CUresult>,
     },
     /// An event was never recorded; with a code of the driver, probably. Record both events before
-    /// you call
-    /// [`elapsed`](crate::EventRef::elapsed). Record a lazy event before you call
+    /// you call [`elapsed`](crate::EventRef::elapsed). Record a lazy event before you call
     /// [`wait_recorded`](crate::ext::LazyEvent::wait_recorded).
     NotRecorded {
         /// The call.
