@@ -738,12 +738,26 @@ fn with_current<T>(driver: Driver, raw: CUcontext, f: impl FnOnce() -> Result<T>
 #[inline(never)]
 fn with_pushed<T>(driver: Driver, raw: CUcontext, f: impl FnOnce() -> Result<T>) -> Result<T> {
     push(driver, raw)?;
+    let pushed = Pushed { driver, raw };
     let made = f();
+    core::mem::forget(pushed);
     let restored = restore(driver, raw);
     // The operation's own error comes first. If the driver refused to restore the stack, the result
     // is dropped.
     let made = made?;
     restored.map(|()| made)
+}
+
+/// Restores the thread's context stack if an operation panics, which one of another crate may.
+struct Pushed {
+    driver: Driver,
+    raw: CUcontext,
+}
+
+impl Drop for Pushed {
+    fn drop(&mut self) {
+        let _ = restore(self.driver, self.raw);
+    }
 }
 
 /// Pops `raw`, which was pushed over another context. If the driver refuses and `raw` is still

@@ -223,7 +223,7 @@ impl Calling {
 }
 
 /// Calls `f` with the context current on the calling thread. It leaves the thread's context stack
-/// as it was, even if `f` fails.
+/// as it was, even if `f` fails or panics.
 ///
 /// Driver calls: [`cuCtxGetCurrent`], and if the context is not current already,
 /// [`cuCtxPushCurrent`] and [`cuCtxPopCurrent`]. [The module](self) has an example.

@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use common::counting::{calls, counting, fail_next};
 use common::{Gpu, Latch, check, current};
+use cuda_events::foundation::with_current;
 use cuda_events::sys::{CUcontext, CUevent, CUresult, CUstream, Function};
 use cuda_events::{
-    Context, Device, Driver, Event, EventFlags, Progress, Stream, StreamOptions, StreamRef,
+    Context, Device, Driver, Event, EventFlags, Progress, Result, Stream, StreamOptions, StreamRef,
 };
 
 /// More than a busy machine needs.
@@ -60,6 +61,23 @@ fn a_guard_makes_current_and_restores() {
         drop(other);
         assert_eq!(current(gpu.driver), gpu.context.as_raw());
     }
+    assert!(current(gpu.driver).is_null());
+}
+
+/// What a crate on top does with a context current may panic.
+#[test]
+fn a_panic_with_a_context_current_restores() {
+    let gpu = Gpu::new();
+    let panics = || with_current(&gpu.context, || -> Result<()> { panic!("expected") });
+    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics));
+    assert!(caught.is_err_and(|payload| payload.downcast_ref() == Some(&"expected")));
+    assert!(current(gpu.driver).is_null());
+    // One that was current before stays.
+    let guard = gpu.context.make_current().expect("the context can be made current");
+    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics));
+    assert!(caught.is_err());
+    assert_eq!(current(gpu.driver), gpu.context.as_raw());
+    drop(guard);
     assert!(current(gpu.driver).is_null());
 }
 
