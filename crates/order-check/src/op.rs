@@ -629,6 +629,14 @@ pub enum Op<'a> {
         /// The event.
         event: EventId,
     },
+    /// All work that a stream has by now is also work of another context: a wait for the context
+    /// waits for it. So it is of a copy that the other context's device makes.
+    ContextShares {
+        /// The context.
+        context: ContextId,
+        /// The stream.
+        stream: StreamId,
+    },
     /// Orders all work before this call before all work after it, of all streams and contexts and
     /// of the host. In a capture, all earlier nodes come before all later nodes. Use it for a call
     /// that may order something in a way that no other operation describes.

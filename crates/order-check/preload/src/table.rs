@@ -118,6 +118,8 @@ hooks! {
     cuStreamUpdateCaptureDependencies_v2, cuStreamUpdateCaptureDependencies_v2_ptsz:
         (stream: Handle, after: *const Handle, edges: *const c_void, count: usize, flags: c_uint)
         => streams::capture_moved [stream];
+    cuCtxEnablePeerAccess: (peer: Handle, flags: c_uint) => streams::peer_access [peer, true];
+    cuCtxDisablePeerAccess: (peer: Handle) => streams::peer_access [peer, false];
     cuCtxSynchronize: () => streams::context_synchronize [0];
     cuCtxSynchronize_v2: (context: Handle) => streams::context_synchronize [context];
     cuCtxDestroy, cuCtxDestroy_v2: (context: Handle) => streams::context_destroy [context];

@@ -262,6 +262,7 @@ impl Checker {
             Op::CaptureLeft { what } => events.capture_left(call, what),
             Op::ContextRecord { context, event } => events.context_record(call, context, event),
             Op::ContextWait { context, event } => events.context_wait(call, context, event),
+            Op::ContextShares { context, stream } => events.streams.context_shares(context, stream),
             Op::Barrier => events.streams.barrier(call),
             Op::WriteValue { stream, cell, value } => {
                 events.streams.work(call, stream, Action::WriteValue(cell, value));

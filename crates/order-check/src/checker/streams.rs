@@ -43,8 +43,8 @@ struct Context {
     fresh: Vec<StreamId>,
     /// The same of streams that are destroyed.
     fresh_gone: Points,
-    /// The work of streams that are destroyed.
-    gone: Points,
+    /// Its work that is in none of its streams: they are destroyed, or are another context's.
+    elsewhere: Points,
     /// What streams wait for that do not exist yet.
     entry: Points,
 }
@@ -114,7 +114,7 @@ impl Streams {
                 context.fresh.retain(|other| *other != stream);
                 context.fresh_gone.push(ended.tail.clone());
             }
-            context.gone.push(ended.tail.clone());
+            context.elsewhere.push(ended.tail.clone());
         }
         for slot in ended.branches.into_iter().chain([ended.slot]) {
             self.tasks.accesses.slots.leave(slot, ended.tail.clone());
@@ -240,7 +240,7 @@ impl Streams {
     pub(super) fn work_of_context(&self, context: ContextId) -> Vec<Point> {
         let Some(context) = self.contexts.get(&context) else { return Vec::new() };
         let streams = context.streams.iter().filter_map(|stream| self.streams.get(stream));
-        streams.map(|stream| stream.tail.clone()).chain(context.gone.points()).collect()
+        streams.map(|stream| stream.tail.clone()).chain(context.elsewhere.points()).collect()
     }
 
     fn work_of_all(&self) -> Vec<Point> {
@@ -373,7 +373,7 @@ impl Streams {
             stream.joined.prune(floor);
         }
         for context in self.contexts.values_mut() {
-            for points in [&mut context.gone, &mut context.fresh_gone, &mut context.entry] {
+            for points in [&mut context.elsewhere, &mut context.fresh_gone, &mut context.entry] {
                 points.prune(floor);
             }
         }
@@ -415,6 +415,14 @@ impl Streams {
         let streams = self.contexts.remove(&context).map(|context| context.streams);
         for stream in streams.unwrap_or_default() {
             self.stream_destroy(call, stream);
+        }
+    }
+
+    /// The work of a captured stream is none yet.
+    pub(super) fn context_shares(&mut self, context: ContextId, stream: StreamId) {
+        if self.capture_of(stream).is_none() {
+            let tail = self.tail(stream);
+            self.contexts.entry(context).or_default().elsewhere.push(tail);
         }
     }
 

@@ -315,6 +315,13 @@ impl<O: Observer> StreamFeed<O> {
         self.apply(Op::EventDestroy { event });
     }
 
+    /// What a stream has got is also work of these contexts, as a copy that their device makes.
+    pub fn contexts_share(&mut self, contexts: &[ContextId], stream: StreamId) {
+        for &context in contexts {
+            self.apply(Op::ContextShares { context, stream });
+        }
+    }
+
     /// An access of the host counts as ordered with work that waits for a host function or for a
     /// value: the host may have been waited for. Says whether there is something to wait for.
     pub fn assume_held_back(&mut self, work: &Awaited) -> bool {

@@ -486,6 +486,19 @@ fn table() -> Vec<Planted> {
         does(Do::ContextRecord(2, 1)).faulty(), does(Do::ContextRecord(1, 1)).mended(), wait(B, 1),
         reads(B).two(),
     ]);
+    let shares = |context, stream| does(Do::ContextShares(context, stream));
+    t.row("a copy that is also another context's work, and a wait for that one", Race, vec![
+        in_context(A, 1, NonBlocking), in_context(B, 2, NonBlocking), writes(A).one(),
+        shares(2, A).mended(), context_sync(2), host_reads().two(),
+    ]);
+    t.row("another context's work, and what comes after it in the stream", Race, vec![
+        in_context(A, 1, NonBlocking), in_context(B, 2, NonBlocking), shares(2, A).faulty(),
+        writes(A).one(), shares(2, A).mended(), context_sync(2), host_reads().two(),
+    ]);
+    t.row("another context's work, and its streams", Race, vec![
+        in_context(A, 1, NonBlocking), in_context(B, 2, NonBlocking), writes(A).one(),
+        shares(2, A), does(Do::ContextRecord(2, 1)).mended(), wait(B, 1), reads(B).two(),
+    ]);
     t.row("a context's wait is after the work", Race, vec![
         create(A, NonBlocking), create(B, NonBlocking), writes(A).one(), record(1, A),
         does(Do::ContextWait(0, 1)).mended(), reads(B).two(), does(Do::ContextWait(0, 1)).faulty(),

@@ -261,7 +261,8 @@ impl Writer {
                 self.push(by, does);
                 return;
             }
-            35..40 if rare => match self.random.below(9) {
+            35..40 if rare => match self.random.below(10) {
+                9 => Do::ContextShares(self.random.below(self.contexts), stream),
                 0 => Do::ContextRecord(self.random.below(self.contexts), event),
                 1 => Do::ContextWait(self.random.below(self.contexts), event),
                 2 if !self.captures.contains(&stream) => Do::Destroy(stream),

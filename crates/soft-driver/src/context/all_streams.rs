@@ -20,7 +20,8 @@ fn synchronize(call: &CallFrame, mut state: Locked, context: u32) -> Answer {
     let streams = busy_streams(&state, context);
     let contexts = state.greens.with(context);
     let awaited = state.feed(|feed, ids| feed.await_contexts(&ids.contexts(&contexts)));
-    let points = state.running().marks(streams);
+    let mut points = state.running().marks(streams);
+    points.extend(state.engine.contexts.copies_elsewhere(&contexts));
     let mut state =
         call.machine.wait_until(state, |_| points.iter().all(|point| point.is_done()))?;
     state.usable(context)?;
@@ -69,11 +70,12 @@ pub(crate) fn record_all(call: &CallFrame, mut state: Locked, context: u32, even
     state.captures.refuse_in_context(context)?;
     let busy = busy_streams(&state, context);
     let collector = state.hidden_stream(call, context)?;
+    let contexts = state.greens.with(context);
+    let copies = state.engine.contexts.copies_elsewhere(&contexts);
     let mut running = state.running();
-    for point in running.marks(busy) {
+    for point in running.marks(busy).into_iter().chain(copies) {
         running.push(collector, Task::Wait(point));
     }
-    let contexts = state.greens.with(context);
     state.feed(|feed, ids| {
         feed.context_record(&ids.contexts(&contexts), ids.event(event), ids.stream(collector));
     });
@@ -103,8 +105,7 @@ pub(crate) fn ctx_wait_event(call: &CallFrame, context: ContextArg, event: Event
 }
 
 /// What gives memory back, loads code, or makes or ends a context may wait for the work of its
-/// device that was submitted before. Measured: not for that of other devices (but `cuMemFree` for
-/// some copies of the memory, which is left out).
+/// device that was submitted before. Measured: not for that of other devices.
 pub(crate) fn after_work_of(
     call: &CallFrame,
     mut state: Locked,
@@ -119,7 +120,8 @@ pub(crate) fn after_work_of(
     let awaited = state.feed(|feed, ids| feed.await_contexts(&ids.contexts(&contexts)));
     let busy: Vec<u32> =
         contexts.iter().flat_map(|context| state.engine.contexts.busy_in(*context)).collect();
-    let points = state.running().marks(busy);
+    let mut points = state.running().marks(busy);
+    points.extend(state.engine.contexts.copies_elsewhere(&contexts));
     if !points.is_empty() {
         state =
             call.machine.wait_until_idle(state, |_| points.iter().all(|point| point.is_done()))?;

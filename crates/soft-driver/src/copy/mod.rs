@@ -14,9 +14,10 @@ use crate::engine::work::Task;
 use crate::graph::NodeKind;
 use crate::machine::call_frame::CallFrame;
 use crate::machine::{Locked, State};
-use crate::memory::Place;
+use crate::memory::addresses::Allocation;
 use crate::memory::allocations::Allocations;
 use crate::memory::work::MemoryWork;
+use crate::memory::{Kind, Place};
 use crate::order::Feed;
 use crate::stream::wait_idle;
 
@@ -50,14 +51,65 @@ fn legacy_stream_of_other_device(
         return Ok(None);
     }
     let own = state.contexts[own_stream.context].device as usize;
-    let owner = |place: &Place| {
-        let (_, allocation) = state.memory.addresses.around(place.address as u64)?;
-        (!allocation.kind.is_host()).then_some((allocation.device, allocation.context))
+    let two = between_devices(&state.memory, places);
+    let other = two.into_iter().flatten().find(|of| of.device != own);
+    other.map(|of| of.context).map(|of| state.legacy_stream(call, of)).transpose()
+}
+
+/// The two allocations, if they are of two devices.
+fn between_devices<'a>(
+    memory: &'a Allocations,
+    places: [&Place; 2],
+) -> Option<[&'a Allocation; 2]> {
+    let of = |place: &Place| {
+        let (_, allocation) = memory.addresses.around(place.address as u64)?;
+        (!allocation.kind.is_host()).then_some(allocation)
     };
-    let (Some(to), Some(from)) = (owner(places[0]), owner(places[1])) else { return Ok(None) };
-    let other = [to, from].into_iter().find(|(device, _)| *device != own);
-    let other = other.filter(|_| to.0 != from.0);
-    other.map(|(_, context)| state.legacy_stream(call, context)).transpose()
+    let [to, from] = [of(places[0])?, of(places[1])?];
+    (to.device != from.device).then_some([to, from])
+}
+
+/// The contexts whose work a copy is besides its stream's. Measured of copies between the stream's
+/// device and another: it is also work of the other one, unless the stream's device has access to
+/// the other, and this is the destination or has no access to the stream's device.
+pub(crate) fn shared_with(state: &State, stream: u32, work: &MemoryWork) -> Vec<u32> {
+    if state.devices.len() < 2 {
+        return Vec::new();
+    }
+    let Some([to, from]) = work.copied().and_then(|of| between_devices(&state.memory, of)) else {
+        return Vec::new();
+    };
+    let own = state.streams[stream].context;
+    let device = state.contexts[own].device as usize;
+    let reaches = |from: u32, to: u32| state.contexts[from].settings.peers.contains(&to);
+    let makes = |of: &Allocation, other: &Allocation, is_source: bool| {
+        // What copies between two other devices was not asked.
+        of.device != device
+            && (other.device != device
+                || of.kind != Kind::Device
+                || !reaches(own, of.context)
+                || is_source && reaches(of.context, own))
+    };
+    let devices = [(to, from, false), (from, to, true)]
+        .map(|(of, other, is_source)| makes(of, other, is_source).then_some(of.device));
+    state
+        .contexts
+        .indices(|context| context.alive && devices.contains(&Some(context.device as usize)))
+}
+
+/// A stream has got these copies.
+pub(crate) fn share(state: &mut State, stream: u32, contexts: Vec<u32>) {
+    let own = state.streams[stream].context;
+    let contexts: Vec<u32> = contexts.into_iter().filter(|of| *of != own).collect();
+    if contexts.is_empty() {
+        return;
+    }
+    let end = state.engine.new_point(false, None);
+    state.running().submit(stream, Task::Complete(end.clone()));
+    for context in &contexts {
+        state.engine.contexts.add_copy_elsewhere(*context, &end);
+    }
+    state.feed(|feed, ids| feed.contexts_share(&ids.contexts(&contexts), ids.stream(stream)));
 }
 
 /// What a stream gets from now on waits for what another one has.
@@ -75,7 +127,9 @@ pub(crate) fn submit(call: &CallFrame, mut state: Locked, stream: u32, work: Mem
         return Ok(());
     }
     state.engine.threads.ensure_pool(call.machine)?;
+    let shared = shared_with(&state, stream, &work);
     state.running().submit(stream, Task::Memory(work));
+    share(&mut state, stream, shared);
     Ok(())
 }
 

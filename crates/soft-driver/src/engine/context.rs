@@ -54,6 +54,8 @@ pub(crate) struct ContextWork {
     pub(super) busy: BTreeSet<u32>,
     /// The ends of launches with work of the context in streams of other contexts.
     elsewhere: Vec<Arc<Point>>,
+    /// The ends of copies that its device makes for streams of other devices.
+    copies: Vec<Arc<Point>>,
     /// What every stream of the context waits for from its next operation on, in the order in which
     /// that came.
     pub(super) waits: Vec<(u64, ContextWait)>,
@@ -101,6 +103,7 @@ impl Contexts {
         entry.legacy = None;
         entry.busy.clear();
         entry.elsewhere.clear();
+        entry.copies.clear();
         entry.waits.clear();
     }
 
@@ -152,12 +155,27 @@ impl Contexts {
         elsewhere.push(end.clone());
     }
 
+    /// Its device makes a copy for a stream of another one.
+    pub(crate) fn add_copy_elsewhere(&mut self, context: u32, end: &Arc<Point>) {
+        let copies = &mut self[context].copies;
+        copies.retain(|end| !end.is_done());
+        copies.push(end.clone());
+    }
+
+    /// The copies that the devices of these contexts make for others.
+    pub(crate) fn copies_elsewhere(&self, contexts: &[u32]) -> Vec<Arc<Point>> {
+        let all = contexts.iter().flat_map(|context| &self[*context].copies);
+        all.inspect(|end| end.want()).cloned().collect()
+    }
+
     /// Whether a context has no work, in its own streams or elsewhere.
     pub(crate) fn is_drained(&mut self, context: u32) -> bool {
         let entry = &mut self[context];
-        entry.elsewhere.retain(|end| !end.is_done());
-        entry.elsewhere.iter().for_each(|end| end.want());
-        entry.busy.is_empty() && entry.elsewhere.is_empty()
+        for elsewhere in [&mut entry.elsewhere, &mut entry.copies] {
+            elsewhere.retain(|end| !end.is_done());
+            elsewhere.iter().for_each(|end| end.want());
+        }
+        entry.busy.is_empty() && entry.elsewhere.is_empty() && entry.copies.is_empty()
     }
 
     /// All streams of a context wait for these from their next operations on.

@@ -9,6 +9,7 @@ use cuda_order_check_engine::{GraphId, StreamId};
 
 use crate::abi::*;
 use crate::arg::{Array, Ptr, StreamArg};
+use crate::copy;
 use crate::engine::point::Point;
 use crate::engine::work::Task;
 use crate::external_semaphore;
@@ -255,7 +256,11 @@ pub(crate) fn graph_launch(
     let id = StreamId(state.streams.handle(stream));
     let State { graphs, feed, .. } = &mut *state;
     graphs.feed_launch(feed.as_deref_mut(), exec, id);
+    let mut shared = Vec::new();
     for kind in nodes {
+        if let NodeKind::Memory(work) = &kind {
+            shared.extend(copy::shared_with(&state, stream, work));
+        }
         match kind {
             NodeKind::Empty | NodeKind::Declared(_) | NodeKind::Child(_) => {}
             NodeKind::Host(host) => state.running().submit(stream, Task::Host(host)),
@@ -287,5 +292,8 @@ pub(crate) fn graph_launch(
     note_launch_elsewhere(&mut state, exec, stream, &end);
     state.feed(|feed, _| feed.launched());
     state.running().submit(stream, Task::Complete(end));
+    shared.sort_unstable();
+    shared.dedup();
+    copy::share(&mut state, stream, shared);
     state.running().look_for_deadlock()
 }

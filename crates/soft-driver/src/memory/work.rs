@@ -47,6 +47,17 @@ pub(crate) struct CopyRows {
     pub(crate) extent: Extent,
 }
 
+impl MemoryWork {
+    /// The destination and the source of a copy.
+    pub(crate) fn copied(&self) -> Option<[&Place; 2]> {
+        match self {
+            Self::Copy { to, from, .. } => Some([to, from]),
+            Self::CopyRows(rows) => Some([&rows.to.place, &rows.from.place]),
+            Self::Set { .. } | Self::SetRows(_) => None,
+        }
+    }
+}
+
 /// One that is on its way to a queue is moved several times.
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<MemoryWork>() <= 72);

@@ -192,6 +192,10 @@ fn the_summary_has_the_orders_that_are_assumed() {
             &["the host has seen what a stream writes for it: cuStreamWriteValue32_v2 2 times"],
         ),
         ("two devices", &["it waits for the work of all devices: cuMemFree_v2 1 times"]),
+        (
+            "two devices, a graph",
+            &["a launch of a graph is work of all devices: cuGraphLaunch 1 times"],
+        ),
     ] {
         let errors = run(&folder, "./assumed", case);
         assert!(errors.contains("order check: 0 findings in"), "{case}: {errors}");
@@ -216,10 +220,11 @@ static void hold(void *nothing)
 
 int main(int count, char **words)
 {
-    void *second, *pinned;
+    void *first, *second, *graph, *pinned;
     address memory, managed;
     const char *wanted = words[1];
     begin();
+    GOOD("cuCtxGetCurrent", (void **), (&first));
     GOOD("cuMemAlloc_v2", (void *, size_t), (&memory, 8192));
     GOOD("cuMemAllocHost_v2", (void **, size_t), (&pinned, 16384));
     GOOD("cuMemAllocManaged", (void *, size_t, unsigned), (&managed, 64, 1));
@@ -242,10 +247,23 @@ int main(int count, char **words)
             GOOD("cuStreamWriteValue32_v2", (void *, address, unsigned, unsigned),
                  (stream, managed, value, 0));
     GOOD("cuStreamSynchronize", (void *), (stream));
-    if (!strcmp(wanted, "two devices")) {
+    if (!strncmp(wanted, "two devices", 11)) {
         GOOD("cuDevicePrimaryCtxRetain", (void **, int), (&second, 1));
         GOOD("cuCtxSetCurrent", (void *), (second));
         GOOD("cuStreamCreate", (void **, unsigned), (&second, 1));
+        if (!strcmp(wanted, "two devices")) {
+            GOOD("cuMemFree_v2", (address), (managed));
+        } else {
+            GOOD("cuStreamBeginCapture_v2", (void *, int), (second, 2));
+            GOOD("cuMemsetD8Async", (address, unsigned char, size_t, void *),
+                 (memory, 1, 64, second));
+            GOOD("cuStreamEndCapture", (void *, void **), (second, &graph));
+            GOOD("cuGraphInstantiateWithFlags", (void **, void *, unsigned long long),
+                 (&graph, graph, 0));
+            GOOD("cuGraphLaunch", (void *, void *), (graph, second));
+            GOOD("cuStreamSynchronize", (void *), (second));
+        }
+        GOOD("cuCtxSetCurrent", (void *), (first));
         GOOD("cuMemFree_v2", (address), (memory));
     }
     return 0;

@@ -6,6 +6,7 @@ use cuda_order_check_engine::feed::Awaited;
 use cuda_order_check_engine::{Access, AccessKind, Cell, ContextId, StreamId};
 
 use crate::call::{Address, Call, Code, Handle, OK, read};
+use crate::model::contexts::Contexts;
 use crate::model::copies::{
     Array, Attributes, BatchCopy, Block, Copy3D, Extent, OfBatch, Place, Reads, accesses, both,
     set_rows,
@@ -51,13 +52,11 @@ pub(crate) fn before_copy(
     Before { stream, places, place, is_seen, content, awaited }
 }
 
-/// The contexts of the other device, if the legacy stream copies from one to the other.
-pub(crate) fn other_device(watch: &mut Watch, blocks: [Block; 2]) -> Option<Vec<Handle>> {
+/// The devices of the destination and of the source, if they are two.
+pub(crate) fn two_devices(watch: &Watch, blocks: [Block; 2]) -> Option<[i32; 2]> {
     /// `CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL`.
     const DEVICE: c_uint = 9;
-    let mut all = watch.contexts.devices.values();
-    let first = all.next()?;
-    if all.all(|of| of == first) {
+    if !watch.contexts.of_several_devices() {
         return None;
     }
     let ask = watch.questions.attribute?;
@@ -69,11 +68,34 @@ pub(crate) fn other_device(watch: &mut Watch, blocks: [Block; 2]) -> Option<Vec<
     };
     let [to, from] = blocks.map(device);
     let two = [to?, from?];
-    let (_, own) = watch.contexts.current();
-    let is_other = |device: i32| two.contains(&device) && device != own;
-    let others =
-        watch.contexts.devices.iter().filter(|(of, device)| **of != 0 && is_other(**device));
-    (two[0] != two[1]).then(|| others.map(|(context, _)| *context).collect())
+    (two[0] != two[1]).then_some(two)
+}
+
+/// A stream has got a copy between two devices, which may also be work of the other device. Two
+/// H200s have shown that it is not if the stream's context has peer access to the other, and that
+/// one is the destination or has no access itself.
+pub(crate) fn shared(
+    watch: &mut Watch,
+    (stream, handle): (StreamId, Handle),
+    blocks: [Block; 2],
+    devices: [i32; 2],
+) {
+    let own = watch.streams.created.get(&handle).copied();
+    let own = own.unwrap_or_else(|| watch.contexts.current().0);
+    let Contexts { devices: all, peers, .. } = &watch.contexts;
+    let device = all.get(&own).copied();
+    for [at, beside] in [[0, 1], [1, 0]] {
+        let direct = watch.memory.context_at(blocks[at].address).is_some_and(|other| {
+            let is_source = at == 1;
+            device == Some(devices[beside])
+                && peers.contains(&(own, other))
+                && !(is_source && peers.contains(&(other, own)))
+        });
+        if Some(devices[at]) != device && !direct {
+            let contexts = watch.contexts.on_device(Some(devices[at]));
+            watch.feed.contexts_share(&contexts, stream);
+        }
+    }
 }
 
 pub(crate) fn copied(
@@ -201,12 +223,9 @@ pub(crate) fn with_attributes(
 }
 
 /// Whether the host has no part in it.
-pub(crate) fn only_on_device<const N: usize>(blocks: [Block; N]) -> bool {
-    let device = |watch: &mut Watch| {
-        let is = |of: &Block| side(watch, of.side, of.address) == Place::Device;
-        watch.only_submits() && blocks.iter().all(is)
-    };
-    enter(device).unwrap_or(false)
+fn only_on_device(watch: &mut Watch, blocks: &[Block]) -> bool {
+    let is = |of: &Block| side(watch, of.side, of.address) == Place::Device;
+    watch.only_submits() && blocks.iter().all(is)
 }
 
 pub(crate) fn later(
@@ -234,24 +253,31 @@ pub(crate) fn submit(
     }
     let handle = stream.unwrap_or(0);
     let is_legacy = handle <= 1 && call.thread_of_default(handle) == 0;
-    let others = match is_legacy {
-        true => enter(|watch| other_device(watch, blocks)).flatten(),
-        false => None,
+    let look = |watch: &mut Watch| {
+        (two_devices(watch, blocks), stream.is_some() && only_on_device(watch, &blocks))
     };
-    if others.is_none() && stream.is_some() && only_on_device(blocks) {
+    let (devices, on_device) = enter(look).unwrap_or((None, false));
+    if on_device && devices.is_none() {
         return later(call, real, handle, || both(blocks, extent, rows));
     }
     let before = |watch: &mut Watch| before_copy(watch, call, blocks, extent, handle);
     around_seen(call, before, real, Before::seen, move |watch, before| {
         // It is in the legacy streams of both devices, as two H200s have shown.
+        let (_, own) = watch.contexts.current();
+        let others = devices.filter(|_| is_legacy).into_iter().flatten();
+        let others: Vec<Handle> =
+            others.filter(|of| *of != own).flat_map(|of| watch.contexts.named(of)).collect();
         let others: Vec<StreamId> =
-            others.into_iter().flatten().map(|context| watch.legacy_stream(context)).collect();
+            others.into_iter().map(|context| watch.legacy_stream(context)).collect();
         for legacy in &others {
             watch.feed.stream_waits_for_stream(before.stream, *legacy);
         }
         copied(watch, &before, blocks, extent, (rows, Reads::InStream));
         for legacy in &others {
             watch.feed.stream_waits_for_stream(*legacy, before.stream);
+        }
+        if let Some(devices) = devices {
+            shared(watch, (before.stream, handle), blocks, devices);
         }
         if watch.feed.capture_of(before.stream).is_some() {
             return;
@@ -336,6 +362,9 @@ pub(crate) fn submit_all(
         }
         for (before, blocks, extent, reads) in &all {
             copied(watch, before, *blocks, *extent, (rows, *reads));
+            if let Some(devices) = two_devices(watch, *blocks) {
+                shared(watch, (before.stream, stream), *blocks, devices);
+            }
         }
         let waits = all.iter().find(|(of, ..)| of.places[0] == Place::Pageable);
         if let Some((Before { stream, .. }, ..)) = waits
@@ -391,6 +420,7 @@ pub(crate) fn peer(
         watch.feed.stream_waits_for_contexts(before.stream, &contexts);
         copied(watch, &before, blocks, extent, (true, Reads::InStream));
         watch.feed.contexts_wait_for_stream(&contexts, before.stream);
+        watch.feed.contexts_share(&contexts, before.stream);
         if before.places.into_iter().any(Place::is_on_host) {
             reached_stream(watch, before.stream);
         }
@@ -416,7 +446,7 @@ pub(crate) fn set(
         return real();
     }
     if let Some(stream) = stream
-        && only_on_device([to])
+        && enter(|watch| only_on_device(watch, &[to])).unwrap_or(false)
     {
         return later(call, real, stream, || set_rows(to, extent, (value, element)));
     }

@@ -123,6 +123,11 @@ pub(crate) fn launch_accepted(
     nodes: Vec<(Node, Option<u64>)>,
 ) {
     watch.feed.launch(stream, graph);
+    if watch.contexts.of_several_devices() {
+        watch.feed.assume("a launch of a graph is work of all devices");
+        let all = watch.contexts.on_device(None);
+        watch.feed.contexts_share(&all, stream);
+    }
     for (node, place) in nodes {
         match node {
             Node::Host(_) => {

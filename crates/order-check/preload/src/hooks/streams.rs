@@ -191,10 +191,26 @@ pub(crate) fn context_destroy(call: &Call, real: impl FnOnce() -> Code, context:
     begin(call, |watch| {
         context_ends(watch, context);
         watch.feed.context_destroy(ContextId(context as u64));
-        watch.contexts.devices.remove(&context);
+        watch.contexts.ends(context);
         watch.streams.defaults.retain(|(of, _), _| *of != context);
     });
     real()
+}
+
+/// The current context gets access to the memory of a peer, or loses it.
+pub(crate) fn peer_access(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    peer: Handle,
+    enabled: bool,
+) -> Code {
+    after(call, real, |watch| {
+        let of = (watch.contexts.current().0, peer);
+        match enabled {
+            true => watch.contexts.peers.insert(of),
+            false => watch.contexts.peers.remove(&of),
+        };
+    })
 }
 
 /// The collector of a context's record.

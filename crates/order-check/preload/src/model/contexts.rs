@@ -1,6 +1,6 @@
 //! The contexts that were current, and green ones.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use cuda_order_check_engine::ContextId;
 
@@ -13,11 +13,13 @@ pub(crate) struct Contexts {
     pub(crate) devices: BTreeMap<Handle, i32>,
     /// Green contexts, each with its device and the contexts that stand for it.
     pub(crate) greens: HashMap<Handle, (i32, Vec<Handle>)>,
+    /// The first of two has peer access to the memory of the second.
+    pub(crate) peers: HashSet<(Handle, Handle)>,
 }
 
 impl Contexts {
     pub(crate) fn new(questions: Questions) -> Self {
-        Self { questions, devices: BTreeMap::new(), greens: HashMap::new() }
+        Self { questions, devices: BTreeMap::new(), greens: HashMap::new(), peers: HashSet::new() }
     }
 
     /// The current context and its device.
@@ -39,6 +41,24 @@ impl Contexts {
             unsafe { current(&mut context) };
         }
         context
+    }
+
+    /// Whether contexts of two devices were seen.
+    pub(crate) fn of_several_devices(&self) -> bool {
+        // No context may have been current.
+        let mut all = self.devices.iter().filter(|(context, _)| **context != 0).map(|of| of.1);
+        all.next().is_some_and(|first| all.any(|device| device != first))
+    }
+
+    pub(crate) fn ends(&mut self, context: Handle) {
+        self.devices.remove(&context);
+        self.peers.retain(|(from, to)| ![*from, *to].contains(&context));
+    }
+
+    /// The handles of those of a device.
+    pub(crate) fn named(&self, device: i32) -> Vec<Handle> {
+        let all = self.devices.iter().filter(|(context, of)| **context != 0 && **of == device);
+        all.map(|(context, _)| *context).collect()
     }
 
     /// All that were seen, or those of a device.

@@ -25,6 +25,13 @@ pub(crate) struct Allocations {
 }
 
 impl Allocations {
+    /// The context of the allocation that an address is in; none if it is of a pool, mapped, or not
+    /// known.
+    pub(crate) fn context_at(&self, address: Address) -> Option<Handle> {
+        let (start, of) = self.at.range(..=address).next_back()?;
+        (address - start < of.bytes as u64 && of.context != 0).then_some(of.context)
+    }
+
     /// The memory that ends with an object.
     pub(crate) fn owned_by(&self, owner: Handle) -> Vec<Address> {
         let all = self.owned.iter().filter(|(_, objects)| objects.contains(&owner));

@@ -1,6 +1,6 @@
 //! The streams that were seen.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use cuda_order_check_engine::StreamId;
 use cuda_order_check_engine::feed::Semaphore;
@@ -9,8 +9,8 @@ use crate::call::Handle;
 
 #[derive(Default)]
 pub(crate) struct Streams {
-    /// Those that calls have created.
-    pub(crate) created: BTreeSet<Handle>,
+    /// Those that calls have created, each with its context.
+    pub(crate) created: BTreeMap<Handle, Handle>,
     /// The default streams, by context and thread (0: the legacy one).
     pub(crate) defaults: BTreeMap<(Handle, u64), StreamId>,
 }

@@ -13,7 +13,7 @@ impl Watch {
     /// A stream that was seen before.
     pub(crate) fn known_stream(&self, call: &Call, stream: Handle) -> Option<StreamId> {
         if stream > 2 {
-            return self.streams.created.contains(&stream).then_some(StreamId(stream as u64));
+            return self.streams.created.contains_key(&stream).then_some(StreamId(stream as u64));
         }
         self.streams
             .defaults
@@ -81,7 +81,7 @@ impl Watch {
         flags: c_uint,
     ) {
         self.in_use.created(stream);
-        self.streams.created.insert(stream);
+        self.streams.created.insert(stream, context);
         let kind = match flags & NON_BLOCKING {
             0 => StreamKind::Blocking,
             _ => StreamKind::NonBlocking,
@@ -97,7 +97,7 @@ pub(crate) const NON_BLOCKING: c_uint = 1;
 impl Watch {
     /// A call may have added a node to any capture.
     pub(crate) fn note_captures(&mut self) {
-        let streams = self.streams.created.iter().map(|of| StreamId(*of as u64));
+        let streams = self.streams.created.keys().map(|of| StreamId(*of as u64));
         let all = streams.chain(self.streams.defaults.values().copied());
         self.graphs.partial.extend(all.filter_map(|stream| self.feed.capture_of(stream)));
     }

@@ -23,6 +23,8 @@ pub enum Do {
     WaitExternal(u64, u64),
     ContextRecord(u64, u64),
     ContextWait(u64, u64),
+    /// Context, stream.
+    ContextShares(u64, u64),
     ContextDestroy(u64),
     Write(u64, Cell, u64),
     WaitValue(u64, Cell, u64, Compare),
@@ -86,6 +88,9 @@ impl Do {
             }
             Do::ContextWait(context, event) => {
                 Op::ContextWait { context: c(*context), event: e(*event) }
+            }
+            Do::ContextShares(context, stream) => {
+                Op::ContextShares { context: c(*context), stream: s(*stream) }
             }
             Do::ContextDestroy(context) => Op::ContextDestroy { context: c(*context) },
             Do::Write(stream, cell, value) => {

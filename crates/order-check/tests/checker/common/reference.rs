@@ -271,6 +271,11 @@ impl Reference {
                 self.set_record(*event, node);
             }
             Do::ContextWait(context, event) => self.context_wait(by, *context, *event),
+            Do::ContextShares(context, stream) => {
+                if let Some(of) = self.streams.get(stream).filter(|of| of.capture.is_none()) {
+                    self.gone.push((*context, StreamKind::NonBlocking, of.tail));
+                }
+            }
             Do::Begin(function) => {
                 let Some(&node) = self.functions.get(function) else { return };
                 while self.tasks.get(&node).is_some_and(|task| task.running.is_none())

@@ -37,6 +37,48 @@ impl Drop for Second<'_> {
     }
 }
 
+/// The size of the copies.
+const COPIED: usize = 64;
+
+/// Which of these about the first device wait for a copy in a stream of the second one: `cuMemFree`,
+/// `cuMemFreeHost`, `cuCtxSynchronize`, and an event of `cuCtxRecordEvent`.
+fn waits_for_copy(rig: &Rig, second: &Second, to: CUdeviceptr, from: CUdeviceptr) -> String {
+    let stream = rig.within(second.context, || rig.stream(NON_BLOCKING));
+    let held = || {
+        let latch = rig.within(second.context, || rig.hold(stream));
+        must("cuMemcpyDtoD", rig.cuMemcpyDtoDAsync_v2(to, from, COPIED, stream));
+        latch
+    };
+    let mut waited = Vec::new();
+    let mut ask = |name, call: Box<dyn FnOnce() -> CUresult + Send>| {
+        let latch = held();
+        if beside_a_wait(rig, SHORT, call, move || latch.release()).starts_with("waits") {
+            waited.push(name);
+        }
+        rig.synchronize(stream);
+    };
+    // Memory that the copy does not use.
+    let (mut device, mut pinned) = (0, null_mut());
+    must("cuMemAlloc", rig.cuMemAlloc_v2(&mut device, COPIED));
+    must("cuMemHostAlloc", rig.cuMemHostAlloc(&mut pinned, COPIED, 0));
+    let (raw, pinned) = (**rig, Sent::new(pinned));
+    ask("cuMemFree", Box::new(move || raw.cuMemFree_v2(device)));
+    ask("cuMemFreeHost", Box::new(move || raw.cuMemFreeHost(pinned.get())));
+    ask("cuCtxSynchronize", Box::new(move || raw.cuCtxSynchronize()));
+    let (latch, event) = (held(), rig.event(0));
+    must("cuCtxRecordEvent", rig.cuCtxRecordEvent(rig.context, event));
+    if rig.cuEventQuery(event) == CUresult::CUDA_ERROR_NOT_READY {
+        waited.push("cuCtxRecordEvent");
+    }
+    latch.release();
+    rig.synchronize(stream);
+    match waited.len() {
+        0 => "none".to_owned(),
+        4 => "all".to_owned(),
+        _ => waited.join(" "),
+    }
+}
+
 const VISIBLE: &str = "visible";
 
 /// Not a rule: a process that prints the UUIDs of the devices that it sees.
@@ -310,6 +352,47 @@ rules! {
             let waited = beside_a_wait(rig, SHORT, call, || latch.release());
             saw.text(format_args!("a blocking stream there, later: {waited}"));
         });
+    }
+
+    /// A copy between the stream's device and another one may also be work of the other one: calls
+    /// there wait for it, whatever they are about. It is not if the stream's device has peer access
+    /// to the other, and this is the destination or has no access itself.
+    [two_devices, since(12, 5)]
+    fn copies_are_work_of_the_source(rig, saw) =
+        "no access, from here: all, to here: all; there has it, from here: none, to here: none; \
+         both have it, from here: all, to here: none; here has it, from here: all, to here: all"
+    {
+        let second = Second::new(rig);
+        let allocate = |of| {
+            let mut memory = 0;
+            rig.within(of, || must("cuMemAlloc", rig.cuMemAlloc_v2(&mut memory, COPIED)));
+            memory
+        };
+        let (here, there) = (allocate(rig.context), allocate(second.context));
+        let look = |access: &str| {
+            let from_here = waits_for_copy(rig, &second, there, here);
+            let to_here = waits_for_copy(rig, &second, here, there);
+            saw.text(format_args!("{access}, from here: {from_here}, to here: {to_here}"));
+        };
+        let peers = [(rig.context, second.context), (second.context, rig.context)];
+        let [enable, disable] = [true, false].map(|on| {
+            move |(from, to): (CUcontext, CUcontext)| {
+                rig.within(from, || match on {
+                    true => must("cuCtxEnablePeerAccess", rig.cuCtxEnablePeerAccess(to, 0)),
+                    false => must("cuCtxDisablePeerAccess", rig.cuCtxDisablePeerAccess(to)),
+                });
+            }
+        });
+        look("no access");
+        enable(peers[1]);
+        look("there has it");
+        enable(peers[0]);
+        look("both have it");
+        disable(peers[1]);
+        look("here has it");
+        disable(peers[0]);
+        must("cuMemFree", rig.cuMemFree_v2(here));
+        rig.within(second.context, || must("cuMemFree", rig.cuMemFree_v2(there)));
     }
 
     /// `cuStreamGetDevice` returns the device of a stream.

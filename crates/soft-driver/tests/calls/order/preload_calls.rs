@@ -359,17 +359,143 @@ fn a_copy_between_devices_in_the_legacy_stream_waits_for_both() {
     });
 }
 
+/// A copy in a stream of the second device.
+fn copy_there(
+    how: &str,
+    raw: &Raw,
+    contexts: [CUcontext; 2],
+    [to, from]: [u64; 2],
+    stream: CUstream,
+) {
+    let code = match how {
+        "peer" => call!(raw, cuMemcpyPeerAsync(to => u64, contexts[0] => CUcontext,
+            from => u64, contexts[1] => CUcontext, 64 => usize, stream => CUstream)),
+        "any" => call!(raw, cuMemcpyAsync(to => u64, from => u64, 64 => usize,
+            stream => CUstream)),
+        "default stream" => call!(raw, cuMemcpyDtoDAsync_v2(to => u64, from => u64, 64 => usize,
+            2 as CUstream => CUstream)),
+        "graph" => {
+            let (mut graph, mut exec) = (null_mut(), null_mut());
+            let code = call!(raw, cuStreamBeginCapture_v2(stream => CUstream, 0 => u32));
+            assert_eq!(code, OK);
+            let code = unsafe { (raw.cuMemcpyDtoDAsync_v2)(to, from, 64, stream) };
+            assert_eq!(code.0, OK);
+            assert_eq!(unsafe { (raw.cuStreamEndCapture)(stream, &mut graph) }.0, OK);
+            let code = call!(raw, cuGraphInstantiateWithFlags(&raw mut exec => *mut CUgraphExec,
+                graph => CUgraph, 0 => u64));
+            assert_eq!(code, OK);
+            call!(raw, cuGraphLaunch(exec => CUgraphExec, stream => CUstream))
+        }
+        _ => unsafe { (raw.cuMemcpyDtoDAsync_v2)(to, from, 64, stream) }.0,
+    };
+    assert_eq!(code, OK, "{how}");
+}
+
+/// Frees memory of the first device, or uses it after a wait for all work of this device.
+fn use_here(way: &str, raw: &Raw, context: CUcontext, stream: CUstream, memory: u64) {
+    match way {
+        "free" => return assert_eq!(unsafe { (raw.cuMemFree_v2)(memory) }.0, OK),
+        "free of host memory" => {
+            let mut host = null_mut();
+            assert_eq!(unsafe { (raw.cuMemHostAlloc)(&mut host, 64, 0) }.0, OK);
+            assert_eq!(unsafe { (raw.cuMemFreeHost)(host) }.0, OK);
+        }
+        "synchronize" => assert_eq!(call!(raw, cuCtxSynchronize()), OK),
+        _ => {
+            let event = raw.event(0);
+            let code = call!(raw, cuCtxRecordEvent(context => CUcontext, event => CUevent));
+            assert_eq!(code, OK);
+            raw.wait(stream, event);
+        }
+    }
+    assert_eq!(unsafe { (raw.cuMemsetD8Async)(memory, 1, 64, stream) }.0, OK);
+}
+
 #[test]
-fn a_free_waits_for_work_of_other_devices() {
-    aside("a_free_waits_for_work_of_other_devices", || {
-        let found = two_devices(0, |raw, contexts, streams, [to, from]| {
-            let copied = unsafe { (raw.cuMemcpyDtoDAsync_v2)(to, from, 64, streams[1]) };
-            assert_eq!(copied.0, OK);
+fn a_copy_between_devices_may_be_work_of_the_other_one() {
+    aside("a_copy_between_devices_may_be_work_of_the_other_one", || {
+        const ALL: [&str; 4] = ["free", "free of host memory", "synchronize", "event"];
+        for (access, is_source, is_shared) in [
+            ([false, false], true, true),
+            ([false, false], false, true),
+            // Of the second one to the first.
+            ([false, true], true, false),
+            ([false, true], false, false),
+            ([true, true], true, true),
+            ([true, true], false, false),
+            ([true, false], true, true),
+            ([true, false], false, true),
+        ] {
+            for how in ["", "peer", "any", "default stream", "graph"] {
+                for way in ALL {
+                    let found = two_devices(NON_BLOCKING, |raw, contexts, streams, memory| {
+                        for (of, enabled) in access.into_iter().enumerate() {
+                            raw.set_current(contexts[of]);
+                            let enable = || {
+                                call!(raw, cuCtxEnablePeerAccess(
+                                contexts[1 - of] => CUcontext, 0 => u32))
+                            };
+                            assert_eq!(enable(), OK);
+                            if !enabled {
+                                let code = call!(raw, cuCtxDisablePeerAccess(
+                                    contexts[1 - of] => CUcontext));
+                                assert_eq!(code, OK);
+                            }
+                        }
+                        raw.set_current(contexts[1]);
+                        raw.sync(streams[1]);
+                        let [here, there] = memory;
+                        let copied = if is_source { [there, here] } else { [here, there] };
+                        copy_there(how, raw, contexts, copied, streams[1]);
+                        raw.set_current(contexts[0]);
+                        use_here(way, raw, contexts[0], streams[0], here);
+                        raw.set_current(contexts[1]);
+                        raw.sync(2 as CUstream);
+                    });
+                    // What a graph copies is not looked at: a launch is work of all devices.
+                    let missing = usize::from(!is_shared);
+                    let of_stand_in = if how == "graph" { 0 } else { missing };
+                    let case = format!("{access:?}, from here {is_source}: {how} {way}");
+                    assert_eq!(found, [of_stand_in, missing], "{case}");
+                }
+            }
+        }
+    });
+}
+
+/// Memory of a pool has access of its own, which nothing looks at.
+#[test]
+fn a_copy_of_a_pools_memory_is_work_of_the_other_device() {
+    aside("a_copy_of_a_pools_memory_is_work_of_the_other_device", || {
+        let found = two_devices(NON_BLOCKING, |raw, contexts, streams, memory| {
             raw.set_current(contexts[0]);
-            assert_eq!(unsafe { (raw.cuMemFree_v2)(to) }.0, OK);
+            let mut pooled = 0;
+            let code = call!(raw, cuMemAllocAsync(&raw mut pooled => *mut u64, 64 => usize,
+                streams[0] => CUstream));
+            assert_eq!(code, OK);
+            raw.sync(streams[0]);
+            raw.set_current(contexts[1]);
+            let code = call!(raw, cuCtxEnablePeerAccess(contexts[0] => CUcontext, 0 => u32));
+            assert_eq!(code, OK);
+            copy_there("", raw, contexts, [pooled, memory[1]], streams[1]);
+            raw.set_current(contexts[0]);
+            use_here("synchronize", raw, contexts[0], streams[0], pooled);
         });
-        // A card waits for some such work: the stand-in takes it for all, the driver for none.
-        assert_eq!(found, [0, 1]);
+        assert_eq!(found, [0, 0]);
+    });
+}
+
+/// A kernel of one device that uses the memory of the other is work of its own device alone.
+#[test]
+fn a_memset_of_a_peers_memory_is_work_of_its_stream() {
+    aside("a_memset_of_a_peers_memory_is_work_of_its_stream", || {
+        let found = two_devices(NON_BLOCKING, |raw, contexts, streams, [here, _]| {
+            let code = unsafe { (raw.cuMemsetD8Async)(here, 1, 64, streams[1]) };
+            assert_eq!(code.0, OK);
+            raw.set_current(contexts[0]);
+            assert_eq!(unsafe { (raw.cuMemFree_v2)(here) }.0, OK);
+        });
+        assert_eq!(found, [1, 1]);
     });
 }
 

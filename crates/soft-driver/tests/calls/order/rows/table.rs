@@ -394,7 +394,7 @@ fn memory() -> Vec<Row> {
             .gives(|r| vec![(0, r.hidden)]).without_driver()
             .touches([writes(Got, -64..0)]).in_stream().orders("C>S S>S"),
         row("cuMemFree", |r| vec![block(r)])
-            .like("cuMemFree_v2").then(later).orders(DEVICES).finds(1).counts_before().differs(),
+            .like("cuMemFree_v2").then(later).orders("ABLPT>H").finds(1).counts_before().differs(),
         row("cuMemFreeHost", |r| {
             r.good("cuMemAllocHost_v2", &[r.out(12), 64]);
             vec![worked(r, r.got(12))]
@@ -443,6 +443,10 @@ fn streams() -> Vec<Row> {
                 r.wait(r.b, 0);
             })
             .finds(1).refused("", vec![], 0).both().differs(),
+        row("cuCtxEnablePeerAccess", |r| vec![r.contexts[1].addr() as u64, 0]).both(),
+        row("cuCtxDisablePeerAccess", |r| vec![r.contexts[1].addr() as u64]).setup(|r| {
+            r.good("cuCtxEnablePeerAccess", &[r.contexts[1].addr() as u64, 0]);
+        }),
         row("cuCtxSynchronize", |_| vec![]).orders("ABLP>H").both(),
         row("cuCtxSynchronize_v2", |r| vec![r.contexts[1].addr() as u64]).orders("DE>H").both(),
         row("cuCtxRecordEvent", |r| vec![r.contexts[0].addr() as u64, r.event(0)])
