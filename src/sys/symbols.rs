@@ -109,7 +109,8 @@ pub struct EntryPoint {
     pub version: Version,
     /// The version to ask for with the per-thread flag; `None` without a per-thread twin.
     pub per_thread_version: Option<Version>,
-    /// Whether loading fails if the driver lacks this entry point.
+    /// Whether loading fails if the driver lacks this entry point. Each driver of CUDA 11.0 or newer
+    /// has the required ones, and no compatible version of this crate requires another.
     pub required: bool,
     /// Whether a successful call writes the handle of a new object, or of a newly retained one, to
     /// the place that an argument points to.
