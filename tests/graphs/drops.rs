@@ -136,6 +136,7 @@ const WITHOUT: &[(&str, &str)] = &[
     ("Capture", "it ends a capture, as tests of captures show"),
     ("ForeignCapture", "it makes no call"),
     ("Guarded", "within one call"),
+    ("Pushed", "within one call, if that panics"),
     ("ThreadCaptureMode", "it changes what is asked here"),
     ("Buffer", "of a documentation's example"),
 ];
