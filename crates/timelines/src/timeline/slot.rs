@@ -338,3 +338,105 @@ impl fmt::Debug for Slot {
             .finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cuda_events::sys::Function;
+
+    fn slot(whose: Whose) -> &'static Slot {
+        // As the library does, so that Miri does not take them for leaked.
+        static SLOTS: Mutex<Vec<&'static Slot>> = Mutex::new(Vec::new());
+        let line: &Line = Box::leak(Box::new(Line::default()));
+        let slot: &Slot = Box::leak(Box::new(Slot::new(line, whose)));
+        lock(&SLOTS).push(slot);
+        slot
+    }
+
+    fn shared(exposed: bool) -> &'static Slot {
+        slot(Whose::Shared { failure: Failure::default(), exposed })
+    }
+
+    /// Only a wait for a value above the last signal is owed something, and nothing is owed twice.
+    /// Who has the file may wait for any value.
+    #[test]
+    fn a_wait_above_the_last_signal_is_owed_its_end() {
+        let own = || slot(Whose::Own);
+        let cases = [
+            (own(), false, 6, true),
+            (own(), false, 5, false),
+            (own(), false, 4, false),
+            (own(), true, 6, false),
+            (shared(false), false, 4, true),
+            (shared(true), false, 5, true),
+            (shared(true), true, 6, false),
+        ];
+        for (at, (slot, over, ahead, awaited)) in cases.into_iter().enumerate() {
+            *lock(&slot.state) = State { submitted: 5, ahead, over, ..State::default() };
+            assert_eq!(slot.is_awaited(&lock(&slot.state)), awaited, "case {at}");
+            assert_eq!(slot.close(), awaited, "case {at}");
+            assert_eq!(lock(&slot.state).over, over || awaited, "case {at}");
+            assert!(!slot.close(), "case {at}: it was closed already");
+        }
+    }
+
+    /// The thread asks the driver about what was submitted, has not come, and may come.
+    #[test]
+    fn a_signal_is_pending_until_it_has_come_or_cannot() {
+        let code = CUresult::CUDA_ERROR_LAUNCH_FAILED;
+        let begun = |slot: &'static Slot| {
+            lock(&slot.state).submitted = 2;
+            slot.line.raise(1);
+            assert!(slot.is_pending());
+            slot
+        };
+        let reached = begun(slot(Whose::Own));
+        reached.line.raise(2);
+        assert!(!reached.is_pending());
+        // While somebody signals, what is submitted is not known.
+        let signals = lock(&reached.state);
+        assert!(reached.is_pending());
+        drop(signals);
+        assert!(!reached.is_pending());
+        // Poisoned: nobody looks at the driver again for what will not come.
+        for slot in [begun(slot(Whose::Own)), begun(shared(false)), begun(shared(true))] {
+            slot.fail(code);
+            assert!(!slot.is_pending());
+        }
+        // Another process has erased the poison, and not what this one's driver has said.
+        let erased = begun(shared(true));
+        erased.fail(code);
+        erased.line.put([1, 0]);
+        assert!(!erased.line.is_poisoned() && !erased.is_pending());
+    }
+
+    /// A point that was reached while the driver was asked is reached. Otherwise a waiter gets the
+    /// error of the call that failed, except from the line of another process: of that the line
+    /// knows more.
+    #[test]
+    fn what_has_happened_meanwhile_comes_before_the_question() {
+        let code = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
+        let function = Function::cuEventCreate;
+        let asked = || Error::from(cuda_events::Error::Driver { function, code });
+        let kinds: [fn() -> &'static Slot; 4] = [
+            || slot(Whose::Own),
+            || shared(true),
+            || slot(Whose::Mirror(OnceLock::new())),
+            || slot(Whose::Foreign(Foreign::new())),
+        ];
+        for (at, kind) in kinds.into_iter().enumerate() {
+            let pending = kind();
+            assert_eq!(pending.look_after(1, asked()), Err(asked()), "pending, {at}");
+            let reached = kind();
+            reached.line.raise(1);
+            assert_eq!(reached.look_after(1, asked()), Ok(Progress::Done), "reached, {at}");
+            // The value after it is not.
+            assert_eq!(reached.look_after(2, asked()), Err(asked()), "the next, {at}");
+            let given_up = kind();
+            given_up.line.poison(None);
+            let is_foreign = given_up.foreign().is_some();
+            let error = if is_foreign { Error::Poisoned } else { asked() };
+            assert_eq!(given_up.look_after(1, asked()), Err(error), "poisoned, {at}");
+        }
+    }
+}
