@@ -1,4 +1,5 @@
-//! Launches of graphs with events that are gone, which a real driver leaves undefined.
+//! Launches of graphs with events that are gone, which a real driver leaves undefined, and external
+//! records outside of captures.
 
 use crate::common;
 
@@ -88,4 +89,39 @@ fn a_graph_does_not_record_the_next_event_of_a_handle() {
         assert_eq!(again, CUresult::CUDA_ERROR_INVALID_HANDLE);
     }
     assert_eq!(raw.soft.misuses().len(), 1, "{:?}", raw.soft.misuses());
+}
+
+/// Outside of a capture, an external record is refused for where the event belongs before it is for
+/// its flag, whoever else captures; only a capture takes one of another context's event.
+#[test]
+fn an_external_record_of_another_contexts_event() {
+    let raw = Raw::with(cuda_soft_driver::SoftDriver::builder().devices(2));
+    let (here, there) = (raw.retain(0), raw.retain(1));
+    raw.set_current(there);
+    let others = raw.event(NO_TIMING);
+    raw.set_current(here);
+    let (own, stream, capturing) = (raw.event(NO_TIMING), raw.stream(1), raw.stream(1));
+    let record = |event, stream| unsafe {
+        raw.cuEventRecordWithFlags.unwrap()(event, stream, CU_EVENT_RECORD_EXTERNAL).0
+    };
+    let outside = || {
+        assert_eq!(
+            [own, others].map(|event| record(event, stream)),
+            [ILLEGAL_STATE, INVALID_HANDLE]
+        );
+        // Nothing was recorded.
+        let mut elapsed = 0.0;
+        let code = unsafe { (raw.cuEventElapsedTime)(&mut elapsed, own, own) };
+        assert_eq!(code.0, INVALID_HANDLE);
+    };
+    outside();
+    let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+    assert_eq!(unsafe { (raw.cuStreamBeginCapture_v2)(capturing, mode) }.0, OK);
+    outside();
+    assert_eq!([own, others].map(|event| record(event, capturing)), [OK; 2]);
+    let mut graph = null_mut();
+    assert_eq!(unsafe { (raw.cuStreamEndCapture)(capturing, &mut graph) }.0, OK);
+    outside();
+    assert_eq!(unsafe { (raw.cuGraphDestroy)(graph) }.0, OK);
+    assert!(raw.soft.misuses().is_empty(), "{:?}", raw.soft.misuses());
 }
