@@ -4,6 +4,7 @@ use crate::common;
 
 use common::counting::{counting, fail_next};
 use common::{Gpu, Latch, Other, TestDriver, not_run};
+use cuda_events::capture::RecordFlags;
 use cuda_events::sys::{CUresult, Function};
 use cuda_events::{Context, Device, Error, Event, EventFlags, Stream, StreamOptions};
 use cuda_soft_driver::SoftDriver;
@@ -64,6 +65,38 @@ fn a_record_on_another_device_names_both() {
     let expected =
         Error::ContextMismatch { function: RECORD, code: Some(HANDLE), device: 0, other_device: 1 };
     assert_eq!(error, Err(expected));
+}
+
+/// A record with flags gives the cause as a plain record does. What the driver says of the flag
+/// itself, outside of a capture, is no cause of contexts.
+#[test]
+fn a_record_with_flags_on_a_stream_of_another_context() {
+    let gpu = Gpu::new();
+    if gpu.driver.symbols().cuEventRecordWithFlags.is_none() {
+        return not_run("the driver has no records with flags");
+    }
+    let other = Other::new(&gpu);
+    let (own, foreign) = (stream(&gpu.context), stream(&other));
+    let event = timing(&gpu.context);
+    let external = |stream: &Stream| {
+        // SAFETY: no stream is capturing, so that no graph keeps the event.
+        unsafe { event.record_with(stream, RecordFlags::EXTERNAL) }
+    };
+    let function = Function::cuEventRecordWithFlags;
+    let illegal = CUresult::CUDA_ERROR_ILLEGAL_STATE;
+    assert_eq!(external(&own), Err(refused(function, illegal)));
+    let mismatch =
+        Error::ContextMismatch { function, code: Some(HANDLE), device: 0, other_device: 0 };
+    if gpu.soft().is_some() {
+        assert_eq!(external(&foreign), Err(mismatch));
+    } else {
+        // Which of its two faults a real driver names was not measured.
+        let refused = [Err(mismatch), Err(refused(function, illegal))];
+        assert!(refused.contains(&external(&foreign)));
+    }
+    // It was only refused.
+    assert_eq!(event.record(&own), Ok(()));
+    assert_eq!(event.synchronize(), Ok(()));
 }
 
 /// What is wrong with the events themselves comes before where they are, and that before what was
