@@ -282,7 +282,8 @@ def table(head, rows):
 
 
 def page(data):
-    named = [tool for tool in TOOLS if tool not in ("values", "delayed")]
+    # racecheck has no column: it is asked about a few entries only.
+    named = [tool for tool in TOOLS if tool not in ("values", "delayed", "racecheck")]
     named = [tool for tool in named if any(tool in row for row in data["results"].values())]
     rows, left, misses, costs, counts = [], [], [], {}, {}
     suite = {"pairs": 0, "found": 0, "missed": 0, "false": 0}
@@ -339,9 +340,19 @@ def page(data):
         said = []
         for tool, all_of in costs.items():
             said.append(f"{TOOLS[tool][0]} {sorted(all_of)[len(all_of) // 2]:.1f} x")
-        absent = [TOOLS[tool][0] for tool in TOOLS if tool not in ("values", "delayed", *costs)]
+        apart = ("values", "delayed", "racecheck", *costs)
+        absent = [TOOLS[tool][0] for tool in TOOLS if tool not in apart]
         lines += ["Cost, medians, several at a time: " + ", ".join(said) + "."]
         lines += [f"{', '.join(absent)} did not run.", ""] if absent else [""]
+    asked = [row["racecheck"]["faulty"] for row in data["results"].values() if "racecheck" in row]
+    asked = [one["found"] for one in asked if one.get("found") is not None]
+    if asked:
+        lines += [
+            f"racecheck, which looks at shared memory, found {sum(map(bool, asked))} of the {len(asked)}",
+            "programs in CUDA C++ that it brought to their end. Triton's GSan (3.9.0) has races with code",
+            "that is not Triton's among its non-goals, and no entry has two kernels of Triton.",
+            "",
+        ]
     for title, items in (("Missed by this checker:", misses), ("Not in the table:", left)):
         reasons = {}
         for name, why in items:
