@@ -41,6 +41,7 @@ mod bindings {
 }
 
 mod abi;
+mod padded;
 mod result;
 #[allow(unsafe_code)]
 mod symbols;

@@ -6,6 +6,7 @@
 use core::fmt;
 
 use super::bindings::{CUresult, RESULT_CODES};
+use super::padded::padded;
 
 impl CUresult {
     /// Returns the code's name in `cuda.h`, such as `CUDA_ERROR_INVALID_HANDLE`; `None` for a code
@@ -31,7 +32,7 @@ impl CUresult {
 impl fmt::Display for CUresult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.name().unwrap_or("an unknown CUDA error");
-        write!(f, "{name} ({})", self.0)
+        padded(f, format_args!("{name} ({})", self.0))
     }
 }
 

@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use super::padded::padded;
+
 /// A CUDA version in the driver's own form: `1000 * major + 10 * minor`, so 12.8 is 12080.
 ///
 /// Versions compare by major, then minor. `Display` and `Debug` print `12.8`.
@@ -47,7 +49,7 @@ impl Version {
 
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.major(), self.minor())
+        padded(f, format_args!("{}.{}", self.major(), self.minor()))
     }
 }
 
