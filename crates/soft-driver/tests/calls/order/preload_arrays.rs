@@ -173,7 +173,7 @@ const ARRAYS: [(&str, Program); 7] = [
     }),
 ];
 
-const OTHERS: [(&str, Program); 7] = [
+const OTHERS: [(&str, Program); 8] = [
     ("between contexts: a third one's stream", |p| {
         p.elsewhere(|_| {
             let stream = p.raw.stream(NON_BLOCKING);
@@ -218,6 +218,11 @@ const OTHERS: [(&str, Program); 7] = [
         good(call!(p.raw, cuMemcpy3DBatchAsync(1 => usize, &op => *const Op,
             null_mut() => *mut usize, 0 => u64, p.a => CUstream)));
         p.set(p.b, p.buffer + if p.mended { 64 } else { 128 + 60 }, 4);
+    }),
+    ("a batch: and so have those of one that is read", |p| {
+        let op = op(at(p.buffer, 32), [2, ARRAY, 0, 0, 0]);
+        batch(p, &op, p.a);
+        p.get(p.b, p.buffer + if p.mended { 64 } else { 128 + 60 }, 4);
     }),
     ("a copy with attributes", |p| {
         let op = op(at(p.buffer, 0), [2, ARRAY, 0, 0, 0]);

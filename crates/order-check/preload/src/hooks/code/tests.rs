@@ -362,6 +362,47 @@ fn words_and_reads() {
     part(b, 0);
     assert_eq!(found(), ["certain: 0..4 1020..1024 reads writes"]);
 
+    // A kernel that works in place writes, whatever it reads of the same bytes.
+    let in_place = [MEMORY, MEMORY, 0, 1, 256];
+    let certain = |first, second| [format!("certain: 0..4 1020..1024 {first} {second}")];
+    for kernel_first in [false, true] {
+        for (copy, kind) in [(upload as fn(Handle, u64), "writes"), (download, "reads")] {
+            let [a, b] = with_image("", whole());
+            if kernel_first {
+                launch(OFFSET, b, &in_place);
+                copy(a, 0);
+                assert_eq!(found(), certain("writes", kind));
+            } else {
+                copy(a, 0);
+                launch(OFFSET, b, &in_place);
+                assert_eq!(found(), certain(kind, "writes"));
+            }
+        }
+    }
+    for (other, kind) in
+        [([MEMORY, INPUT, 0, 1, 256], "reads"), ([INPUT, MEMORY, 0, 1, 256], "writes")]
+    {
+        let [a, b] = with_image("", whole());
+        launch(OFFSET, a, &in_place);
+        launch(OFFSET, b, &other);
+        assert_eq!(found(), certain("writes", kind));
+        let [a, b] = with_image("", whole());
+        launch(OFFSET, a, &other);
+        launch(OFFSET, b, &in_place);
+        assert_eq!(found(), certain(kind, "writes"));
+    }
+
+    // Of all that the last threads do, only a read meets the other kernel; the first ones write.
+    let spread = [MEMORY, MEMORY, 0, 2, 256];
+    let writing = [INPUT, MEMORY, 0, 1, 256];
+    for both in [[spread, writing], [writing, spread]] {
+        let streams = with_image("", whole());
+        for (stream, values) in streams.into_iter().zip(both) {
+            launch(OFFSET, stream, &values);
+        }
+        assert_eq!(found(), certain("writes", "writes"));
+    }
+
     // A free.
     let [a, b] = with_image("", whole());
     launch(OFFSET, b, &[MEMORY, INPUT, 0, 1, 256]);
