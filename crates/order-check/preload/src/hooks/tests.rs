@@ -300,3 +300,26 @@ fn a_copy_between_contexts_waits_for_the_host() {
         assert!(is_over(sides), "{sides:x?}");
     }
 }
+
+/// A green context is on the device that it was made for, which need not be the current context's: a
+/// wait for the contexts of one device is none for those of another.
+#[test]
+fn green_contexts_are_on_their_own_device() {
+    let _turn = TURN.lock();
+    for device in [0, 1] {
+        with_context();
+        let mut green = 0x900;
+        streams::green(&CALL, || OK, &mut green, device);
+        streams::create_green(&CALL, || OK, &mut 0x901, green, 1);
+        let seen = begin(&CALL, |watch| {
+            let mut waited_for = watch.contexts.waited_for(77);
+            waited_for.sort_unstable();
+            (watch.contexts.named(device), waited_for, watch.contexts.of_several_devices())
+        });
+        let (named, waited_for, several) = seen.expect("it is seen");
+        match device {
+            0 => assert_eq!((named, waited_for.len(), several), (vec![77, green], 2, false)),
+            _ => assert_eq!((named, waited_for.len(), several), (vec![green], 1, true)),
+        }
+    }
+}
