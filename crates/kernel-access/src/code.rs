@@ -62,8 +62,8 @@ pub struct Code {
     pub(crate) idle: BTreeSet<usize>,
     /// Constant bank 2.
     constants: Vec<u8>,
-    /// After this time an evaluation has no answer.
-    pub(crate) time: Option<Duration>,
+    /// A clock, and the time after which an evaluation has no answer.
+    pub(crate) time: Option<(fn() -> Duration, Duration)>,
 }
 
 impl Code {
@@ -155,12 +155,13 @@ impl Code {
         })
     }
 
-    /// What [`touch`](crate::touch) says of it takes at most so long, and is
-    /// [`TooLong`](crate::touch::Unknown::TooLong) otherwise. Without this only the number of steps
-    /// is limited, so that the answer is always the same: that may take seconds.
+    /// What [`touch`](crate::touch) says of it takes at most so long by a clock, and is
+    /// [`TooLong`](crate::touch::Unknown::TooLong) otherwise. By the processor time of the thread
+    /// the answer does not depend on what else the machine does. Without this only the number of
+    /// steps is limited, so that the answer is always the same: that may take seconds.
     #[must_use]
-    pub fn within(self, time: Duration) -> Self {
-        Self { time: Some(time), ..self }
+    pub fn within(self, clock: fn() -> Duration, time: Duration) -> Self {
+        Self { time: Some((clock, time)), ..self }
     }
 
     /// A number of at most 16 bytes that the compiler keeps in constant bank 2.

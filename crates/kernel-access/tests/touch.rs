@@ -7,6 +7,7 @@ mod programs;
 mod shapes;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use cuda_kernel_access::code::Launch;
@@ -387,11 +388,22 @@ fn words_that_change_addresses_are_used() {
 fn an_answer_may_be_given_up_after_a_time() {
     let shape = shapes::shapes().into_iter().find(|shape| shape.name == "axpy").expect("one");
     let launch = Launch::new([3, 1, 1], [64, 1, 1], [0; 24]);
-    let late = shape.code.clone().within(Duration::ZERO);
-    assert_eq!(summary(&late), Err(Unknown::TooLong));
-    assert_eq!(may_touch(&late, &launch), Err(Unknown::TooLong));
-    let in_time = shape.code.clone().within(Duration::from_secs(3600));
+    // A clock that moves on only as often as it is asked: nothing else decides.
+    fn clock() -> Duration {
+        static ASKED: AtomicU32 = AtomicU32::new(0);
+        Duration::from_secs(ASKED.fetch_add(1, Ordering::Relaxed).into())
+    }
+    for seconds in [0, 1] {
+        let late = shape.code.clone().within(clock, Duration::from_secs(seconds));
+        assert_eq!(summary(&late), Err(Unknown::TooLong));
+        assert_eq!(may_touch(&late, &launch), Err(Unknown::TooLong));
+    }
+    let in_time = shape.code.clone().within(clock, Duration::from_secs(3600));
     assert_eq!(may_touch(&in_time, &launch), may_touch(&shape.code, &launch));
+    let stopped = shape.code.clone().within(|| Duration::MAX, Duration::MAX);
+    assert_eq!(may_touch(&stopped, &launch), Err(Unknown::TooLong));
+    let begins = shape.code.clone().within(|| Duration::ZERO, Duration::from_nanos(1));
+    assert_eq!(may_touch(&begins, &launch), may_touch(&shape.code, &launch));
 }
 
 /// A tile of a matrix leaves out what is beside it, and a column of pairs the other half of each.

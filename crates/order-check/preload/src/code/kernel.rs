@@ -24,14 +24,24 @@ use crate::lock::{Lock, Rank};
 const CODE: usize = 16 * 16384;
 const DECOMPRESSED: u64 = 128 << 20;
 
-/// The time for what a kernel does in any launch, and once more for what it does in one. A build for
-/// tests is some ten times as slow, and its tests must not depend on the load of the machine.
+/// The processor time for what a kernel does in any launch, and once more for what it does in one. A
+/// build for tests is some ten times as slow.
 const EVALUATION: Duration = match cfg!(debug_assertions) {
     true => Duration::from_secs(60),
     false => Duration::from_millis(250),
 };
 
-/// The time that all of this may take: so much, and a twentieth of the program's.
+/// The processor time of the calling thread: what it has done does not depend on what else the machine
+/// does.
+fn thread_time() -> Duration {
+    // SAFETY: zero bytes are a time.
+    let mut time: libc::timespec = unsafe { core::mem::zeroed() };
+    // SAFETY: a place for the time.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// The processor time that all of this may take: so much, and a twentieth of the program's time.
 const ALLOWANCE: Duration = match cfg!(debug_assertions) {
     true => Duration::from_secs(3600),
     false => Duration::from_secs(10),
@@ -120,9 +130,10 @@ impl KernelCode {
         if !has_time() {
             return Err("it would take too much time".into());
         }
-        let begin = Instant::now();
+        let begin = thread_time();
         let found = self.evaluated(launch).map(Arc::new);
-        SPENT.fetch_add(begin.elapsed().as_micros() as u64, Ordering::Relaxed);
+        let spent = thread_time().saturating_sub(begin);
+        SPENT.fetch_add(spent.as_micros() as u64, Ordering::Relaxed);
         if let Ok(mut all) = LAUNCHES.lock() {
             let (all, size) = all.get_or_insert_with(Launches::default);
             *size += match &found {
@@ -236,7 +247,8 @@ fn decode(image: &[u8], architecture: u32, name: &str) -> Result<(usize, Code), 
     if kernel.code.len() > CODE {
         return Err("its code is too long".into());
     }
-    let code = Code::new(own, &kernel).map_err(|why| why.to_string())?.within(EVALUATION);
+    let code =
+        Code::new(own, &kernel).map_err(|why| why.to_string())?.within(thread_time, EVALUATION);
     Ok((kernel.code.len(), code))
 }
 
@@ -268,5 +280,23 @@ fn of_texts(texts: &[Cow<'_, str>], name: &str) -> Result<(usize, Code), Reason>
     if bytes > CODE {
         return Err("its code is too long".into());
     }
-    Ok((bytes, code.within(EVALUATION)))
+    Ok((bytes, code.within(thread_time, EVALUATION)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Other threads' work does not count, and neither does a wait.
+    #[test]
+    fn the_time_is_that_of_the_thread() {
+        let begin = (thread_time(), Instant::now());
+        let busy = std::thread::spawn(|| while thread_time() < Duration::from_millis(20) {});
+        busy.join().expect("no panic");
+        std::thread::sleep(Duration::from_millis(20));
+        let waited = begin.1.elapsed();
+        assert!(waited >= Duration::from_millis(40));
+        assert!(thread_time().saturating_sub(begin.0) < waited / 2);
+        while thread_time().saturating_sub(begin.0) < Duration::from_millis(5) {}
+    }
 }
