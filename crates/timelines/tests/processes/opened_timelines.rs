@@ -25,7 +25,7 @@ use cuda_events::graph::Graph;
 use cuda_events::ipc::ExporterState;
 use cuda_events::sys::{CUresult, CUstreamCaptureMode, Function};
 use cuda_events::{Context, Device, Progress, Stream, StreamOptions, Version};
-use cuda_soft_driver::Fault;
+use cuda_soft_driver::{Fault, abi};
 use cuda_timelines::{
     CudaStreamExt, Error, ImportedTimeline, Point, Result, SharedTimelineError as Refusal,
     Timeline, TimelineDescriptor, TimelineFile, TimelineMemory,
@@ -638,6 +638,23 @@ fn captures_go_on_beside_device_memory() {
             wait_until("the thread destroys the streams", closed);
             peer.end();
         });
+        // Then only the driver knows whether the stream still waits: the thread asks it.
+        if let Some(soft) = gpu.soft() {
+            beside("one with a refused copy", &|| {
+                let mut peer = Peer::start();
+                let opened = open(&context, &peer.make()).expect("it can be opened");
+                peer.step("hold");
+                let value = peer.number("signal");
+                soft.inject(Fault::on(COPY.name()).once().answer(abi::CUresult(999)));
+                assert!(opened.point(value).is_err());
+                watched.made();
+                drop(opened);
+                wait_until("the thread asks", || watched.made().contains(&Function::cuStreamQuery));
+                peer.step("release");
+                wait_until("the thread destroys the streams", closed);
+                peer.end();
+            });
+        }
         beside("one of a maker that ends", &|| {
             let mut peer = Peer::start();
             let opened = open(&context, &peer.make()).expect("it can be opened");
