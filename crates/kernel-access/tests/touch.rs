@@ -106,6 +106,24 @@ fn predicates_that_are_perhaps_written_are_not_known() {
     assert_eq!(accesses(&[Word::ClearPerhaps, Word::StoreIf(0)]), 1);
 }
 
+/// An instruction that is not followed reads as many registers as its kind of numbers takes, and what
+/// was in any of them may be in its result.
+#[test]
+fn what_is_not_followed_depends_on_all_that_it_reads() {
+    const FFMA: u16 = 0x23;
+    const DFMA: u16 = 0x2b;
+    const HMMA: u16 = 0x3c;
+    let programs = Programs::new();
+    // Register 1 is the upper half of the first word, 2 and 3 are the second, 4 is in the third.
+    for (number, expected) in [(FFMA, 1), (DFMA, 2), (HMMA, 3)] {
+        let code = programs.of(&[Word::Compute(number), Word::Store(8)]).expect("a graph");
+        let words = summary(&code).expect("known").words;
+        let written: Vec<u32> =
+            words.iter().filter(|word| word.uses.written).map(|word| word.offset).collect();
+        assert_eq!(written, (0..expected).map(|at| 8 * at).collect::<Vec<_>>(), "{number:#x}");
+    }
+}
+
 /// How many random programs there are of each kind.
 const PROGRAMS: u64 = 500;
 

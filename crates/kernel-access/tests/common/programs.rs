@@ -54,6 +54,9 @@ pub enum Word {
     ClearPerhaps,
     /// Over the next instruction, if that unknown predicate holds.
     SkipPerhaps,
+    /// To register 8 and those after it, by an instruction of this number whose one source begins in
+    /// register 1: it is no instruction for addresses.
+    Compute(u16),
 }
 
 const ARCHITECTURE: u32 = 80;
@@ -198,6 +201,12 @@ impl Programs {
         // The first compared word is greater than itself.
         let compare = self.start[self.start.len() - 3];
         let clear = with(with(compare, 24, 32, field(compare, 32, 40)), 76, 79, 4);
+        // One with three registers.
+        let fused = self.compute.iter().copied().find(|&word| {
+            let one = &decode(ARCHITECTURE, &word.to_le_bytes()).expect("whole")[0];
+            one.operation == Operation::Other("FFMA") && field(word, 9, 12) == 1
+        });
+        let fused = fused.expect("one");
         let words = words.iter().map(|word| match *word {
             Word::Nothing => with(self.start[0], 16, 24, 7),
             Word::Load(bytes) => {
@@ -210,6 +219,10 @@ impl Programs {
             Word::StoreIf(register) => with(with(store(register), 40, 64, 0), 12, 16, 0),
             Word::Clear => clear,
             Word::ClearPerhaps => with(clear, 12, 16, 5),
+            Word::Compute(number) => {
+                let word = with(with(with(fused, 0, 9, number.into()), 12, 16, 7), 16, 24, 8);
+                with(with(with(word, 24, 32, 1), 32, 40, 255), 64, 72, 255)
+            }
             Word::SkipPerhaps => with(with(with(self.branch, 87, 91, 7), 34, 82, 4), 12, 16, 5),
         });
         let exit = with(with(self.exit, 87, 91, 7), 12, 16, 7);
