@@ -126,6 +126,43 @@ fn what_is_destroyed_is_forgotten() {
     all.right(10_000, 2000, 0);
 }
 
+/// The last freed ranges are remembered, as many as documented, and all that one call has freed.
+#[test]
+fn the_last_freed_ranges_are_remembered() {
+    const REMEMBERED: usize = 4096;
+    let mut all = Watched::new(HostOrder::Submission);
+    // With gaps: ranges side by side might become one.
+    let free = |at: u64| Access::free(at * 128, 64);
+    let mut before = 0;
+    let last = loop {
+        let at = all.number;
+        all.tell(MAIN, Op::Host { accesses: &[free(at)] });
+        let now = all.checker.size().ranges;
+        if now < before {
+            assert_eq!(now, REMEMBERED);
+            break at;
+        }
+        before = now;
+        assert!(at < OPERATIONS, "nothing was forgotten");
+    };
+    // It is the last ones that stay. (Each pair of places is reported once.)
+    let oldest = last + 1 - REMEMBERED as u64;
+    for (at, found) in [(oldest - 1, 0), (oldest, 1)] {
+        all.tell(MAIN, Op::Host { accesses: &[Access::read(at * 128, 64)] });
+        assert_eq!(all.checker.take_findings().len(), found, "{at} of {last}");
+    }
+    // A context or a pool may end with more than that at once.
+    let mut all = Watched::new(HostOrder::Submission);
+    let many: Vec<Access> = (0..REMEMBERED as u64 + 500).map(free).collect();
+    all.tell(MAIN, Op::Host { accesses: &many });
+    while all.number < FEWER {
+        all.tell(MAIN, Op::Host { accesses: &[Access::read(1 << 40, 64)] });
+    }
+    assert!(all.checker.size().ranges >= many.len());
+    all.tell(MAIN, Op::Host { accesses: &[Access::read(0, 64)] });
+    assert_eq!(all.checker.take_findings().len(), 1);
+}
+
 /// Streams come and go, and the host never waits for any of them.
 #[test]
 fn streams_that_are_destroyed_give_their_places_away() {
