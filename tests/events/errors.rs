@@ -33,6 +33,7 @@ fn texts() -> Vec<(Error, &'static str)> {
     let (wait, get) = (Function::cuStreamWaitEvent, Function::cuStreamGetCtx);
     let (copy, all) = (Function::cuStreamCopyAttributes, Function::cuCtxRecordEvent);
     let import = Function::cuImportExternalSemaphore;
+    let signal = Function::cuSignalExternalSemaphoresAsync;
     vec![
         (
             refused(Function::cuEventQuery, CUresult(4242)),
@@ -95,14 +96,33 @@ fn texts() -> Vec<(Error, &'static str)> {
              0, not 1",
         ),
         (mismatch(get, None, [1, 1]), "the stream belongs to another context of device 1 than"),
-        (mismatch(get, None, [1, 2]), "the stream belongs to a context of device 2, and the"),
+        (
+            mismatch(get, None, [1, 2]),
+            "the stream belongs to a context of device 2, and the context given belongs to device 1",
+        ),
         (
             mismatch(copy, None, [0, 1]),
-            "cuStreamCopyAttributes was not called: the streams belong to contexts of device 0 and",
+            "cuStreamCopyAttributes was not called: the streams belong to contexts of device 0 and of \
+             device 1; both must",
         ),
         (
             mismatch(copy, None, [2, 2]),
             "cuStreamCopyAttributes was not called: the streams belong to two contexts of device 2",
+        ),
+        (
+            mismatch(signal, None, [3, 3]),
+            "cuSignalExternalSemaphoresAsync was not called: the semaphore was imported in another \
+             context of device 3 than the stream's; import it in the stream's context.",
+        ),
+        (
+            mismatch(signal, None, [1, 2]),
+            "cuSignalExternalSemaphoresAsync was not called: the semaphore was imported in a \
+             context of device 1, and the stream belongs to one of device 2; import it",
+        ),
+        (
+            mismatch(Function::cuWaitExternalSemaphoresAsync, None, [1, 2]),
+            "cuWaitExternalSemaphoresAsync was not called: the semaphore was imported in a \
+             context of device 1, and the stream belongs to one of device 2; import it",
         ),
         (
             Error::NotRecorded { function: ELAPSED, code: Some(HANDLE) },
@@ -144,11 +164,13 @@ fn texts() -> Vec<(Error, &'static str)> {
         ),
         (
             Error::SemaphoreOfOtherDevice { function: import, semaphore: Some(1), context: 0 },
-            "cuImportExternalSemaphore was not called: the semaphore belongs to device 1, and",
+            "cuImportExternalSemaphore was not called: the semaphore belongs to device 1, and the \
+             context to device 0; import it in a context of device 1",
         ),
         (
             Error::SemaphoreOfOtherDevice { function: import, semaphore: None, context: 0 },
-            "cuImportExternalSemaphore was not called: the semaphore belongs to a device that this",
+            "cuImportExternalSemaphore was not called: the semaphore belongs to a device that this \
+             process does not see, and the context to device 0;",
         ),
         (
             Error::PriorityOutOfRange { priority: -6, least: 0, greatest: -5 },
@@ -156,11 +178,13 @@ fn texts() -> Vec<(Error, &'static str)> {
         ),
         (
             DescriptorError::DeviceMismatch { exported: Some(1), context: 0 }.into(),
-            "IPC event descriptor refused: its event belongs to device 1, and the context to",
+            "IPC event descriptor refused: its event belongs to device 1, and the context to device 0; \
+             open it in a context of device 1",
         ),
         (
             DescriptorError::DeviceMismatch { exported: None, context: 0 }.into(),
-            "IPC event descriptor refused: its event belongs to a device that this process does",
+            "IPC event descriptor refused: its event belongs to a device that this process does not \
+             see, and the context to device 0;",
         ),
     ]
 }
