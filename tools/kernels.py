@@ -105,8 +105,8 @@ def address(text):
     return f"[{base}{uniform.replace('+URZ', '')}{offset:+#x}]".replace("+0x0]", "]")
 
 
-def ours(text, labels):
-    """NVIDIA's line in our form, or None where it says nothing that we have."""
+def ours(text, at, labels):
+    """NVIDIA's line at an address in our form, or None where it says nothing that we have."""
     text = re.sub(r"\(\*.*?\*\)", "", text.split("/* 0x")[0]).replace(".reuse", "")
     text = text.strip().strip("{}").strip().rstrip(";").strip()
     guard = ""
@@ -219,7 +219,10 @@ def ours(text, labels):
         return line("CALL", [f"{target:#x}"]) if target is not None else (line("CALL", []), "*")
     if base == "R2P":
         return line("R2P", [f"P{bit}" for bit in range(7) if int(parts[2], 16) >> bit & 1])
-    if base in ("RET", "BRX", "BRXU", "JMX", "JMXU"):
+    if base == "BRX":
+        register, distance = rest.split()[:2]
+        return line("BRX", [register, f"{at + 16 + int(distance, 16):#x}"])
+    if base in ("RET", "BRXU", "JMX", "JMXU"):
         return line("RET" if base == "RET" else "BRX", [])
     return (guard + base, [operand(part) for part in parts])
 
@@ -290,7 +293,7 @@ def compare(nvdisasm, command, cubin, count, unknown, wrong):
             name = re.sub(r"^@\S+\s+", "", text.strip().lstrip("{ ")).split()[0].split(".")[0].rstrip(";")
             unknown[name] += 1
         else:
-            theirs = ours(text, labels[current])
+            theirs = ours(text, int(match[1], 16), labels[current])
             if theirs is None:
                 count["not compared"] += 1
             elif not same(match[2], theirs):

@@ -18,7 +18,7 @@ pub(crate) fn instructions(
     // What is behind a call without return is never reached, or by another way: such a call there may
     // use what was loaded before.
     loop {
-        let begins = begins(&code);
+        let begins = begins(&code, kernel);
         let ends: Vec<usize> = (0..code.len())
             .filter(|&at| {
                 address(&code, &begins, at).is_some_and(|at| kernel.never_return.contains(&at))
@@ -38,9 +38,15 @@ pub(crate) fn instructions(
 
 /// Whether a thread may come to each instruction from another one than that before it.
 ///
-/// A branch to a computed place may go anywhere, but then there is no [`Graph`](crate::flow::Graph).
-fn begins(code: &[Instruction]) -> Vec<bool> {
+/// A branch to a computed place of which the image does not say where that may be could go anywhere,
+/// but then there is no [`Graph`](crate::flow::Graph).
+fn begins(code: &[Instruction], kernel: &Kernel<'_>) -> Vec<bool> {
     let mut begins = vec![false; code.len()];
+    for &place in kernel.indirect_branches.iter().flat_map(|(_, places)| places) {
+        if let Some(begin) = begins.get_mut(place as usize / INSTRUCTION) {
+            *begin = true;
+        }
+    }
     for (at, one) in code.iter().enumerate() {
         let target = one.target.and_then(|target| usize::try_from(target).ok());
         // What is behind a call is where it returns to.

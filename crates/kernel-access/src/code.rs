@@ -75,7 +75,9 @@ impl Code {
     pub fn new(architecture: u32, kernel: &Kernel<'_>) -> Result<Self, NoCode> {
         let parameters = kernel.parameter_bank.ok_or(NoCode::NoParameters)?;
         let instructions = callees::instructions(architecture, kernel).map_err(NoCode::Code)?;
-        let graph = Graph::new(&instructions).map_err(NoCode::Graph)?;
+        let branches = kernel.indirect_branches.iter();
+        let targets = branches.map(|(at, places)| (*at as usize, places.clone())).collect();
+        let graph = Graph::with_targets(&instructions, &targets).map_err(NoCode::Graph)?;
         let constants = kernel.constants.unwrap_or_default().to_vec();
         Ok(Self {
             architecture,

@@ -295,6 +295,7 @@ impl<'a> Evaluator<'a> {
             Operation::Exit | Operation::Call | Operation::Return | Operation::Converge(_) => {
                 (true, false)
             }
+            // No condition says which way it goes.
             _ => (false, false),
         };
         if !conditional || always(one) && !divergent {

@@ -132,11 +132,25 @@ impl State<'_> {
             }
             let last = block.instructions.end.saturating_sub(1);
             let Some(one) = code.instructions.get(last) else { return End::Exit };
+            if let Some(target) = self.computed(one) {
+                let mut next = block.next.iter().copied();
+                let starts = |at: &usize| {
+                    let next = code.graph.blocks.get(*at);
+                    next.is_some_and(|next| next.instructions.start * INSTRUCTION == target)
+                };
+                let Some(next) = next.find(starts) else {
+                    return End::Unknown(last * INSTRUCTION);
+                };
+                at = next;
+                continue;
+            }
             let goes = match one.operation {
-                Operation::Branch { divergent: true } => match self.holds(one) {
-                    Some(false) => Some(false),
-                    _ => None,
-                },
+                Operation::Branch { divergent: true } | Operation::BranchIndirect => {
+                    match self.holds(one) {
+                        Some(false) => Some(false),
+                        _ => None,
+                    }
+                }
                 Operation::Branch { .. }
                 | Operation::Exit
                 | Operation::Call
@@ -185,6 +199,16 @@ impl State<'_> {
             self.write_predicate(predicate, None);
         }
         self.wrote |= region.writes;
+    }
+
+    /// Where a branch to a computed place goes, if it does and that is known.
+    fn computed(&self, one: &Instruction) -> Option<usize> {
+        let (Operation::BranchIndirect, Some(true)) = (one.operation, self.holds(one)) else {
+            return None;
+        };
+        let &[place, base] = one.sources.as_slice() else { return None };
+        let sum = self.wide(place.operand)?.checked_add(self.wide(base.operand)?)?;
+        usize::try_from(sum).ok()
     }
 
     /// Whether the guard and all that is read besides hold.

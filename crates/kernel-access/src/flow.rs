@@ -3,7 +3,7 @@
 //! A function that is called has blocks of its own for each place that it is called from, so each
 //! return goes back to one place. So has code that is reached with threads to meet at other places.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ const MAX_DEPTH: usize = 8;
 pub enum NoGraph {
     /// It is not known, and may go anywhere.
     Instruction(usize),
-    /// It goes to a computed place.
+    /// It goes to a computed place, and the image does not say where that may be.
     Indirect(usize),
     /// It calls a function that is not in this code.
     Call(usize),
@@ -93,6 +93,9 @@ pub struct Graph {
     pub irreducible: bool,
 }
 
+/// The places that branches to computed places may go to, by the offsets of the branches.
+pub type Targets = BTreeMap<usize, Vec<u32>>;
+
 /// Where a thread is, what it returns to, and where it meets others.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Place {
@@ -108,13 +111,22 @@ impl Graph {
     ///
     /// When one of the ways is not known. No part of a graph would be sound then.
     pub fn new(code: &[Instruction]) -> Result<Self, NoGraph> {
-        let starts = starts(code)?;
+        Self::with_targets(code, &BTreeMap::new())
+    }
+
+    /// The same, with all places that each branch to a computed place may go to, by its offset.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn with_targets(code: &[Instruction], targets: &Targets) -> Result<Self, NoGraph> {
+        let starts = starts(code, targets)?;
         let first = Place { index: 0, returns: Vec::new(), meetings: [None; 16] };
         let mut numbers = HashMap::from([(first.clone(), 0)]);
         let mut places = vec![first];
         let mut blocks: Vec<Block> = Vec::new();
         while let Some(place) = places.get(blocks.len()).cloned() {
-            let (instructions, following, ends) = block(code, &starts, place)?;
+            let (instructions, following, ends) = block(code, &starts, targets, place)?;
             let mut next = Vec::new();
             for place in following {
                 let number = *numbers.entry(place).or_insert_with_key(|place| {
@@ -169,13 +181,19 @@ impl Graph {
 }
 
 /// Whether a block may begin at each instruction.
-fn starts(code: &[Instruction]) -> Result<Vec<bool>, NoGraph> {
+fn starts(code: &[Instruction], targets: &Targets) -> Result<Vec<bool>, NoGraph> {
     let mut starts = vec![false; code.len() + 1];
     for (index, one) in code.iter().enumerate() {
         match one.operation {
             Operation::Branch { .. } | Operation::Call | Operation::SetConvergence(_) => {
                 // Code that is never reached may go anywhere.
                 if let Some(target) = one.target.and_then(|target| inside(code, target).ok()) {
+                    starts[target] = true;
+                }
+            }
+            Operation::BranchIndirect => {
+                let all = targets.get(&(index * INSTRUCTION)).into_iter().flatten();
+                for target in all.filter_map(|&target| inside(code, target.into()).ok()) {
                     starts[target] = true;
                 }
             }
@@ -200,6 +218,7 @@ fn inside(code: &[Instruction], target: i64) -> Result<usize, NoGraph> {
 fn block(
     code: &[Instruction],
     starts: &[bool],
+    targets: &Targets,
     mut place: Place,
 ) -> Result<(Range<usize>, Vec<Place>, bool), NoGraph> {
     let first = place.index;
@@ -210,7 +229,19 @@ fn block(
         let target = || one.target.ok_or(NoGraph::Outside(at as i64));
         let goes = match one.operation {
             Operation::Unknown => return Err(NoGraph::Instruction(at)),
-            Operation::BranchIndirect => return Err(NoGraph::Indirect(at)),
+            Operation::BranchIndirect => {
+                let all = targets.get(&at).filter(|all| !all.is_empty());
+                let all = all.ok_or(NoGraph::Indirect(at))?.iter();
+                let all = all.map(|&target| {
+                    Ok(Place { index: inside(code, target.into())?, ..place.clone() })
+                });
+                let mut next: Vec<Place> = all.collect::<Result<_, _>>()?;
+                place.index += 1;
+                if !one.guard.is_true() {
+                    next.insert(0, place.clone());
+                }
+                return Ok((first..place.index, next, false));
+            }
             Operation::SetConvergence(number) => {
                 place.meetings[usize::from(number) % 16] = Some(inside(code, target()?)?);
                 None

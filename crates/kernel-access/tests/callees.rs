@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::cubin_with;
+use common::{cubin_of, cubin_with};
 use cuda_kernel_access::code::{Code, NoCode};
 use cuda_kernel_access::container::{Cubin, Error};
 use cuda_kernel_access::flow::NoGraph;
@@ -156,4 +156,45 @@ fn a_damaged_table_is_an_error() {
     }
     let whole = cubin_with(90, 7, &[], &[(".rela.nv.constant4", &[0; 24])]);
     assert_eq!(Cubin::parse(&whole), damaged);
+}
+
+/// An attribute with these words.
+fn branches(words: &[u32]) -> Vec<u8> {
+    let mut attribute = vec![4, 0x34];
+    attribute.extend((words.len() as u16 * 4).to_le_bytes());
+    attribute.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+    attribute
+}
+
+#[test]
+fn an_image_says_where_branches_to_computed_places_may_go() {
+    let of = |attributes: &[u8]| {
+        let image = cubin_of(90, 7, &[("kernel", &END.to_le_bytes(), &[(0, 8)])], &[], attributes);
+        Cubin::parse(&image).map(|cubin| cubin.kernels[0].indirect_branches.clone())
+    };
+    let all = [0x20, 0, 2, 0x30, 0x50, 0x60, 0, 0, 0x80, 7, 1, 0x10];
+    let expected = vec![(0x20, vec![0x30, 0x50]), (0x60, vec![]), (0x80, vec![0x10])];
+    assert_eq!(of(&branches(&all)), Ok(expected.clone()));
+    // In several attributes.
+    assert_eq!(of(&[branches(&all[..5]), branches(&all[5..])].concat()), Ok(expected));
+    assert_eq!(of(&branches(&[])), Ok(Vec::new()));
+    for cut in [1, 2, 3, 4, 6, 7, 9, 10, 11] {
+        let damaged = Err(Error::Damaged("a list of branches"));
+        assert_eq!(of(&branches(&all[..cut])), damaged, "{cut}");
+    }
+    assert!(of(&branches(&[0x20, 0, u32::MAX, 0x30])).is_err());
+}
+
+/// A thread may come to what such a branch names, and have another address there.
+#[test]
+fn a_call_that_such_a_branch_goes_to_is_not_known() {
+    const INDIRECT: u128 = 0x000f_ea00_0383_ffff_ffff_fffe_0400_7949; // BRX R4
+    let program = [INDIRECT, number(0x30), LOAD, HERE, CALL, END];
+    for (place, known) in [(0x10, true), (0x20, false), (0x30, false), (0x40, false)] {
+        let with_table = image(&program, &[ASSERT], true);
+        let cubin = Cubin::parse(&with_table).expect("an image");
+        let mut kernel = cubin.kernels[0].clone();
+        kernel.indirect_branches = vec![(0, vec![place, 0x10])];
+        assert_eq!(Code::new(90, &kernel).is_ok(), known, "{place}");
+    }
 }

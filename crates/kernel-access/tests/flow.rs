@@ -1,7 +1,7 @@
 //! The ways through code: what they are, and that dominators and loops are what their names say.
 
 use cuda_kernel_access::decode::{INSTRUCTION, decode};
-use cuda_kernel_access::flow::{Graph, NoGraph};
+use cuda_kernel_access::flow::{Graph, NoGraph, Targets};
 
 /// Instructions of `sm_80`. Targets are numbers of instructions.
 #[derive(Clone, Copy)]
@@ -16,6 +16,8 @@ enum One {
     Call(i64),
     Return,
     Indirect,
+    /// With a condition.
+    MaybeIndirect,
     Unknown,
 }
 
@@ -35,6 +37,7 @@ fn code(program: &[One]) -> Vec<u8> {
         One::Call(to) => 0x944 | ALWAYS | far(at, to),
         One::Return => 0x950 | ALWAYS,
         One::Indirect => 0x949 | ALWAYS,
+        One::MaybeIndirect => 0x949,
         One::Unknown => 0x1ff | ALWAYS,
     };
     program.iter().enumerate().map(word).flat_map(u128::to_le_bytes).collect()
@@ -126,6 +129,39 @@ fn a_way_that_is_not_known_is_an_error() {
     assert_eq!(graph(&[]), Err(NoGraph::Outside(0)));
     // What is never reached does not matter.
     assert!(graph(&[Exit(false), Unknown, Indirect, Branch(false, 99)]).is_ok());
+}
+
+#[test]
+fn a_branch_to_a_computed_place_goes_to_each_that_is_named() {
+    use One::{Branch, Exit, Indirect, MaybeIndirect, Nop};
+    let of = |program: &[One], targets: &[(usize, &[u32])]| {
+        let targets: Targets = targets.iter().map(|(at, all)| (*at, all.to_vec())).collect();
+        Graph::with_targets(&decode(80, &code(program)).expect("whole instructions"), &targets)
+    };
+    let program = [Nop, Indirect, Nop, Branch(false, 5), Nop, Exit(false)];
+    let graph = of(&program, &[(16, &[32, 64, 80, 32])]).expect("a graph");
+    assert_eq!(
+        shape(&graph),
+        [(0, 2, vec![2, 1, 3]), (4, 5, vec![3]), (2, 4, vec![3]), (5, 6, vec![])]
+            .map(|(from, to, next)| (from, to, next))
+    );
+    assert_eq!(graph.post_dominators[0], Some(3));
+    // On a condition it may also go on, which is the first way.
+    let program = [MaybeIndirect, Exit(false), Nop, Exit(false)];
+    let graph = of(&program, &[(0, &[32])]).expect("a graph");
+    let first = &graph.blocks[0].next;
+    let begins: Vec<usize> = first.iter().map(|&at| graph.blocks[at].instructions.start).collect();
+    assert_eq!(begins, [1, 2]);
+    assert!(!graph.blocks[0].ends);
+    // Back, it makes a loop.
+    let graph = of(&[Nop, Indirect, Exit(false)], &[(16, &[0, 32])]).expect("a graph");
+    assert_eq!(graph.loops.len(), 1);
+    // What the image says of other branches, says nothing, or names no instruction.
+    let program = [Indirect, Exit(false)];
+    assert_eq!(of(&program, &[(16, &[16])]), Err(NoGraph::Indirect(0)));
+    assert_eq!(of(&program, &[(0, &[])]), Err(NoGraph::Indirect(0)));
+    assert_eq!(of(&program, &[(0, &[16, 32])]), Err(NoGraph::Outside(32)));
+    assert_eq!(of(&program, &[(0, &[8])]), Err(NoGraph::Outside(8)));
 }
 
 #[test]

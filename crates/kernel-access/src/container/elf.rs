@@ -11,6 +11,7 @@ const NEW_ABI: u8 = 8;
 /// Attributes of `.nv.info.KERNEL`.
 const PARAMETER: u8 = 0x17;
 const PARAMETER_BANK: u8 = 0x0a;
+const INDIRECT_BRANCHES: u8 = 0x34;
 /// The format of an attribute that has a length of its own. The others have two bytes.
 const SIZED: u8 = 4;
 
@@ -44,6 +45,9 @@ pub struct Kernel<'a> {
     /// Where in constant bank 4 the addresses of functions are that never return: of `__assertfail`,
     /// which an `assert` calls.
     pub never_return: Vec<u32>,
+    /// The branches to computed places, by their offsets in the code, with all places that each may
+    /// go to. Of a branch that is not here the image does not say.
+    pub indirect_branches: Vec<(u32, Vec<u32>)>,
 }
 
 /// Machine code for one architecture.
@@ -201,6 +205,7 @@ impl<'a> Cubin<'a> {
                 parameter_bank: None,
                 constants: None,
                 never_return: never_return.clone(),
+                indirect_branches: Vec::new(),
             };
             // Functions that kernels call have code of their own, too, but no parameter bank.
             let info =
@@ -262,6 +267,20 @@ fn never_return(image: &[u8], sections: &[(&str, &Section)]) -> Option<Vec<u32>>
     Some(places)
 }
 
+/// Each has its own place, a word that is not used, the number of its places, and these.
+fn branches(value: &[u8]) -> Option<Vec<(u32, Vec<u32>)>> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < value.len() as u64 {
+        let (branch, count) = (u32(value, at)?, u32(value, at + 8)?);
+        let places = slice(value, at + 12, u64::from(count) * 4)?;
+        let places = (0..u64::from(count)).map(|place| u32(places, place * 4));
+        found.push((branch, places.collect::<Option<_>>()?));
+        at += 12 + u64::from(count) * 4;
+    }
+    Some(found)
+}
+
 impl Kernel<'_> {
     fn read_attributes(&mut self, info: &[u8]) -> Result<(), Error> {
         let mut at = 0;
@@ -294,6 +313,10 @@ impl Kernel<'_> {
                         .zip(u16(value, 6))
                         .map(|(base, size)| (base.into(), size.into()));
                     self.parameter_bank = Some(damaged(bank, "a kernel's parameter bank")?);
+                }
+                INDIRECT_BRANCHES => {
+                    let branches = branches(value).ok_or(Error::Damaged("a list of branches"))?;
+                    self.indirect_branches.extend(branches);
                 }
                 _ => {}
             }

@@ -28,8 +28,18 @@ pub(super) fn flow(bits: Bits, at: i64, to: &mut Instruction) -> bool {
             to.predicates_read = vec![read];
             to.target = Some(far);
         }
-        // BRX, JMX, and those with a uniform register
-        0x949 | 0x94c | 0x958 | 0x959 | 0x94a => to.operation = Operation::BranchIndirect,
+        // BRX
+        0x949 => {
+            to.operation = Operation::BranchIndirect;
+            if let Ok(base) = u32::try_from(far) {
+                to.sources = vec![
+                    Operand::Register(bits.general(24)).into(),
+                    Operand::Immediate(base).into(),
+                ];
+            }
+        }
+        // JMX, and those with a uniform register
+        0x94c | 0x958 | 0x959 | 0x94a => to.operation = Operation::BranchIndirect,
         // EXIT
         0x94d => {
             to.operation = Operation::Exit;

@@ -18,6 +18,17 @@ pub fn cubin_with(
     kernels: &[Described<'_>],
     more: &[(&str, &[u8])],
 ) -> Vec<u8> {
+    cubin_of(flags, abi, kernels, more, &[])
+}
+
+/// The same with more attributes of each kernel.
+pub fn cubin_of(
+    flags: u32,
+    abi: u8,
+    kernels: &[Described<'_>],
+    more: &[(&str, &[u8])],
+    attributes: &[u8],
+) -> Vec<u8> {
     let mut names = vec![0];
     let mut name = |text: &str| {
         let at = names.len() as u32;
@@ -41,6 +52,7 @@ pub fn cubin_with(
             info.extend(offset.to_le_bytes());
             info.extend((size << 18 | 0x1f000).to_le_bytes());
         }
+        info.extend(attributes);
         sections.push((name(&format!(".nv.info.{kernel}")), 0x7000_0000, info));
     }
     for (section, bytes) in more {

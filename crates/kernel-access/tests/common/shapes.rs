@@ -21,7 +21,7 @@ pub struct Shape {
 impl Shape {
     /// The same kernel with other instructions, if there are ways through them.
     pub fn with(&self, bytes: &[u8]) -> Option<Code> {
-        code(self.architecture, bytes, self.bank, &[]).ok()
+        code(self.architecture, bytes, self.bank, &[], "").ok()
     }
 
     /// The kernel's instructions.
@@ -35,12 +35,19 @@ fn code(
     bytes: &[u8],
     bank: (u32, u32),
     constants: &[u8],
+    branches: &str,
 ) -> Result<Code, NoCode> {
     let image = crate::common::cubin(0x0600_5a04, 8, &[("k", &[], &[])]);
     let mut kernel = Cubin::parse(&image).expect("a cubin").kernels[0].clone();
     kernel.code = bytes;
     kernel.parameter_bank = Some(bank);
     kernel.constants = Some(constants);
+    let number = |text| u32::from_str_radix(text, 16).expect("a number");
+    kernel.indirect_branches = branches
+        .split_terminator(';')
+        .map(|branch| branch.split_once(':').expect("a branch and its places"))
+        .map(|(at, places)| (number(at), places.split(',').map(number).collect()))
+        .collect();
     Code::new(architecture, &kernel)
 }
 
@@ -49,9 +56,12 @@ pub fn shapes() -> Vec<Shape> {
     let mut shapes = Vec::new();
     for line in include_str!("../shapes.txt").lines().filter(|line| !line.starts_with('#')) {
         let parts: Vec<&str> = line.split(' ').collect();
-        let &[architecture, name, base, size, text, constants] = parts.as_slice() else {
+        let &[architecture, name, base, size, text, constants, ref branches @ ..] =
+            parts.as_slice()
+        else {
             panic!("{line}")
         };
+        let branches = branches.concat();
         let bytes = |text: &str| -> Vec<u8> {
             let byte = |at| u8::from_str_radix(&text[at..at + 2], 16).expect("a byte");
             (0..text.len()).step_by(2).map(byte).collect()
@@ -60,7 +70,7 @@ pub fn shapes() -> Vec<Shape> {
         let base = u32::from_str_radix(base, 16).expect("a number");
         let bank = (base, size.parse().expect("a number"));
         let architecture = architecture.parse().expect("a number");
-        let code = code(architecture, &bytes, bank, &constants)
+        let code = code(architecture, &bytes, bank, &constants, &branches)
             .unwrap_or_else(|error| panic!("{architecture} {name} {error}"));
         shapes.push(Shape { architecture, name: name.into(), code, bytes, bank });
     }
@@ -312,6 +322,21 @@ pub fn case(name: &str, which: usize) -> Option<Case> {
                 }
             },
             true,
+        ),
+        "switched" => (
+            plain(none().array(0).int([0, 1, 5][which]).int(n)),
+            |launch, b, t, to| {
+                let (i, n) = (index(launch, b, t), int(launch, 12));
+                if i < n {
+                    match int(launch, 8) {
+                        0 => span(to, 'w', 0, i, 4),
+                        1 => span(to, 'w', 0, i + n, 4),
+                        _ => span(to, 'w', 0, 2 * i, 4),
+                    }
+                }
+            },
+            // Of some architectures VIADDMNMX is in front of the branch, which is not known.
+            false,
         ),
         "called" => (
             plain(none().array(0).int([10, 1, 99][which])),
