@@ -9,6 +9,7 @@ use crate::container::Kernel;
 use crate::decode::{AccessKind, DecodeError, INSTRUCTION, Instruction, Operation, Space};
 use crate::flow::{Graph, NoGraph};
 use crate::ptx::{self, Module, PtxError};
+use crate::touch::Span;
 
 /// Why a kernel cannot be evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,11 +142,23 @@ impl Code {
     /// in an order with other work that no call made. Loops without such a load cannot wait, as the
     /// compiler may load once for all turns.
     pub fn may_wait(&self) -> bool {
+        self.polls().next().is_some()
+    }
+
+    /// The same of a launch, with what [`may_touch`](crate::touch::may_touch) says of it: the
+    /// parameters may leave the loop out, as those of a matrix product that is not split do.
+    pub fn may_wait_in(&self, launch: &[Span]) -> bool {
+        let happens = |at: usize| launch.iter().any(|span| span.at == at * INSTRUCTION);
+        self.polls().any(happens)
+    }
+
+    /// The indices of the accesses by which it may wait.
+    fn polls(&self) -> impl Iterator<Item = usize> {
         let Graph { blocks, loops, irreducible, .. } = &self.graph;
         let in_loops = loops.iter().flat_map(|one| &one.blocks).filter_map(|&at| blocks.get(at));
         // Blocks that run repeatedly without a single entry are in no loop.
         let others = blocks.iter().filter(|_| *irreducible);
-        in_loops.chain(others).flat_map(|block| block.instructions.clone()).any(|at| {
+        in_loops.chain(others).flat_map(|block| block.instructions.clone()).filter(|&at| {
             self.instructions.get(at).is_some_and(|one| match one.operation {
                 Operation::Access(access) => {
                     let reads = matches!(access.kind, AccessKind::Read | AccessKind::Atomic);

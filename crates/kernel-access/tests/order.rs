@@ -111,6 +111,28 @@ fn a_kernel_that_polls_may_wait() {
     assert!(!code(&before, "waits").may_wait());
 }
 
+/// A kernel that polls only if its parameters say so, as a matrix product that is split.
+#[test]
+fn a_launch_that_leaves_the_loop_out_does_not_wait() {
+    let text = TEXT
+        .replacen("LOOP:\n", "    setp.eq.u64 %again, %flag, 0;\n    @%again bra DONE;\nLOOP:\n", 1)
+        .replacen("    mov.u32 %thread, %tid.x;", "DONE:\n    mov.u32 %thread, %tid.x;", 1);
+    assert_eq!(text.matches("DONE").count(), 2);
+    let code = code(&text, "waits");
+    assert!(code.may_wait());
+    let waits = |flag: u64| {
+        let parameters = [flag, 0x1_0000, 0x2_0000].map(u64::to_le_bytes).concat();
+        let launch = Launch::new([1; 3], [32, 1, 1], parameters);
+        code.may_wait_in(&may_touch(&code, &launch).expect("known"))
+    };
+    assert_eq!([0, 0x3_0000].map(waits), [false, true]);
+    // A plain load in front of it is none by which it waits.
+    let before = "    ld.volatile.global.u32 %seen, [%in];\nDONE:";
+    let before = self::code(&text.replace("DONE:", before), "waits");
+    let launch = Launch::new([1; 3], [1; 3], [0; 24]);
+    assert!(!before.may_wait_in(&may_touch(&before, &launch).expect("known")));
+}
+
 /// Loads, stores and others by nvcc 13.5, and what they are.
 #[test]
 fn strong_accesses_are_told_from_weak_ones() {

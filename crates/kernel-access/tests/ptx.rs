@@ -718,7 +718,7 @@ fn addresses_chosen_by_several_conditions() {
     const GUARDS: [&str; 4] = ["@%p1", "@!%p1", "@%p2", "@!%p2"];
     let holds = |guard: usize, thread: usize| {
         let bit = thread >> (guard / 2) & 1 != 0;
-        bit == (guard % 2 == 0)
+        bit == guard.is_multiple_of(2)
     };
     let parameters: Vec<u8> = (1..5_u64).flat_map(|array| (array << 32).to_le_bytes()).collect();
     let launch = Launch::new([1; 3], [4, 1, 1], parameters);

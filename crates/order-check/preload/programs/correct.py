@@ -410,6 +410,7 @@ def copies_between_gpus():
             use.wait_event(moved)
             with torch.cuda.stream(use):
                 total += y
+        use.synchronize()
         assert total.eq(99 * 50).all()
 
     ways = [("cuda:0", "cuda:1"), ("cuda:1", "cuda:0")]

@@ -152,7 +152,12 @@ impl KernelCode {
         let launch = values.launch().ok_or("there was no room for its parameters")?;
         let code = self.code()?;
         let sure = surely_touched(&code, &launch);
-        Ok(Evaluated { sure, bounds: self.bounds(&code, &launch), waits: code.may_wait() })
+        let bounds = self.bounds(&code, &launch);
+        let waits = match &bounds {
+            Ok(of) => code.may_wait_in(&of.spans),
+            Err(_) => code.may_wait(),
+        };
+        Ok(Evaluated { sure, bounds, waits })
     }
 
     fn bounds(&self, code: &Code, launch: &Launch) -> Result<Bounds, Reason> {

@@ -122,6 +122,17 @@ pub(super) fn kernels_that_wait() {
     upload(a, 0);
     launch(WAITS, b, &values);
     assert_eq!(found(), ["certain: 0..4 1020..1024 writes writes"]);
+    // It waits only if there is a flag.
+    let text = String::from_utf8(image()).expect("text");
+    let text = text
+        .replacen("LOOP:\n", "    setp.eq.u64 %again, %flag, 0;\n    @%again bra DONE;\nLOOP:\n", 1)
+        .replacen("    mov.u32 %thread, %tid.x;", "DONE:\n    mov.u32 %thread, %tid.x;", 1);
+    for (flag, waits) in [(INPUT, true), (0, false)] {
+        let [a, b] = with_image("", text.clone().into_bytes());
+        upload(a, 0);
+        launch(WAITS, b, &[flag, INPUT + 1024, MEMORY]);
+        assert_eq!(found().len(), usize::from(!waits), "{flag:x}");
+    }
 }
 
 /// Where a thread surely is, and where the other kernel may be. Bounds of both are not enough.
