@@ -139,7 +139,8 @@ fn is_of_own_user(client: &UnixStream) -> bool {
 /// The socket that this process listens on.
 static LISTENER: AtomicI32 = AtomicI32::new(-1);
 /// Those of the clients.
-static ACCEPTED: [AtomicI32; CLIENTS + STRANGERS] = [const { AtomicI32::new(-1) }; _];
+static ACCEPTED: [AtomicI32; CLIENTS + STRANGERS] =
+    [const { AtomicI32::new(-1) }; CLIENTS + STRANGERS];
 
 /// The socket of a client, which a forked child closes.
 struct Client {
