@@ -124,7 +124,7 @@ fn measure_with(
     // The first round warms up.
     for round in 0..rounds + 1 {
         let (mut recorded, mut read) = ([Duration::ZERO; 4], [Duration::ZERO; 4]);
-        for (batch, of_batch) in handles.chunks_exact(2 * BATCH).enumerate() {
+        for (batch, of_batch) in handles.as_chunks::<{ 2 * BATCH }>().0.iter().enumerate() {
             for turn in 0..WAYS.len() {
                 // Another one is first each time.
                 let at = (turn + batch + round) % WAYS.len();

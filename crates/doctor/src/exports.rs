@@ -50,7 +50,7 @@ fn exported(system: &System, path: &str) -> Option<BTreeSet<String>> {
     let section = sections.find(|section| number::<4>(section, 4) == Some(DYNAMIC_SYMBOLS))?;
     let strings = all.nth(number::<4>(section, 0x28)?.try_into().ok()?);
     let (symbols, strings) = (table(section)?, table(strings?)?);
-    let names = symbols.chunks_exact(24).filter_map(|symbol| {
+    let names = symbols.as_chunks::<24>().0.iter().filter_map(|symbol| {
         // What is defined elsewhere is imported, and what is local is not exported.
         let (binding, section) = (number::<1>(symbol, 4)? >> 4, number::<2>(symbol, 6)?);
         let start = usize::try_from(number::<4>(symbol, 0)?).ok()?;

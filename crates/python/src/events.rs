@@ -365,8 +365,15 @@ struct Spinning;
 impl Spinning {
     fn begin() -> Option<Self> {
         let most = std::thread::available_parallelism().map_or(1, |all| all.get().div_ceil(2));
-        let more = |now| (now < most).then_some(now + 1);
-        SPINNING.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Self)
+        let order = Ordering::Relaxed;
+        let mut spinning = SPINNING.load(order);
+        while spinning < most {
+            match SPINNING.compare_exchange_weak(spinning, spinning + 1, order, order) {
+                Ok(_) => return Some(Self),
+                Err(now) => spinning = now,
+            }
+        }
+        None
     }
 }
 

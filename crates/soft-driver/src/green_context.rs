@@ -51,8 +51,8 @@ impl Part {
         let mut resource = CUdevResource::default();
         resource.type_ = CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM;
         let words = [MARK, self.device as u32, self.first, self.unit, self.split];
-        for (place, word) in resource._internal_padding.chunks_exact_mut(4).zip(words) {
-            place.copy_from_slice(&word.to_le_bytes());
+        for (place, word) in resource._internal_padding.as_chunks_mut().0.iter_mut().zip(words) {
+            *place = word.to_le_bytes();
         }
         // These two fields came with CUDA 13.0.
         let size = if state.config.version >= 13_000 { self.unit } else { 0 };
@@ -70,8 +70,8 @@ impl Part {
             return Err(INVALID_RESOURCE_TYPE);
         }
         let mut words = [0; 5];
-        for (word, place) in words.iter_mut().zip(resource._internal_padding.chunks_exact(4)) {
-            *word = u32::from_le_bytes([place[0], place[1], place[2], place[3]]);
+        for (word, place) in words.iter_mut().zip(resource._internal_padding.as_chunks().0) {
+            *word = u32::from_le_bytes(*place);
         }
         let [mark, device, first, unit, split] = words;
         // SAFETY: the union's bytes are initialised, also in a structure that the program filled,

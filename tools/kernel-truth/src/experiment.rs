@@ -291,10 +291,8 @@ fn experiment(
     patience(session.began);
     let Some((_, tools)) = session.tools.as_mut() else { return Err("no tools".into()) };
     tools.synchronize()?;
-    let words: Vec<u64> = parameters
-        .chunks_exact(8)
-        .filter_map(|word| word.try_into().ok().map(u64::from_le_bytes))
-        .collect();
+    let words: Vec<u64> =
+        parameters.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
     let memory = Allocations::now(tools, &words)?;
     line = line.field("allocations", record::ranges(memory.ranges()));
     memory.save(tools, 0)?;

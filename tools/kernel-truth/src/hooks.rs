@@ -13,6 +13,18 @@ type Pointers = *mut *mut c_void;
 /// Captures that are under way: nothing may wait then.
 pub static CAPTURES: AtomicUsize = AtomicUsize::new(0);
 
+/// One fewer, unless none is known: the program may end one whose begin was not seen.
+fn capture_ended() {
+    let order = Ordering::Relaxed;
+    let mut captures = CAPTURES.load(order);
+    while let Some(fewer) = captures.checked_sub(1) {
+        match CAPTURES.compare_exchange_weak(captures, fewer, order, order) {
+            Ok(_) => return,
+            Err(now) => captures = now,
+        }
+    }
+}
+
 const NOT_FOUND: Code = 500;
 
 /// A hook by the name that programs ask for, and one by that of its twin for the default stream of
@@ -225,7 +237,7 @@ hooks! {
     ) |next| after!(next(stream, graph, nodes, data, count, mode), { CAPTURES.fetch_add(1, Ordering::Relaxed); });
     end end_twin "cuStreamEndCapture" "cuStreamEndCapture_ptsz" (stream: Handle, graph: *mut Handle)
     |next| {
-        let _ = CAPTURES.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| count.checked_sub(1));
+        capture_ended();
         // SAFETY: the program's own arguments.
         unsafe { next(stream, graph) }
     };

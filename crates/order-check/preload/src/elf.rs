@@ -71,8 +71,8 @@ impl Elf {
         };
         let bytes = read().unwrap_or_default();
         let value =
-            |entry: &[u8]| (number(entry, 0, 8)? == tag).then(|| number(entry, 8, 8)).flatten();
-        bytes.chunks_exact(16).filter_map(value).collect()
+            |entry: &[u8; 16]| (number(entry, 0, 8)? == tag).then(|| number(entry, 8, 8)).flatten();
+        bytes.as_chunks().0.iter().filter_map(value).collect()
     }
 
     /// The names of functions and libraries, each with a zero after it.

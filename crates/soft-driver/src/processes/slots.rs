@@ -158,23 +158,25 @@ impl Cell {
     /// given one. The answer is the slot's generation.
     fn count(&self, made: u32, done: u32, generation: Option<u16>) -> u16 {
         let add = |word: Word| Word::new(word.made() + made, word.done() + done, word.generation());
-        let counted = self.mapping.slot(self.slot).word.fetch_update(
-            Ordering::SeqCst,
-            Ordering::SeqCst,
-            |word| {
-                let word = Word(word);
-                generation
-                    .is_none_or(|generation| generation == word.generation())
-                    .then(|| add(word).0)
-            },
-        );
-        let now = Word(counted.unwrap_or_else(|word| word)).generation();
-        if counted.is_ok() {
-            let own = Word(self.own.load(Ordering::SeqCst));
-            let own = if own.generation() == now { own } else { Word::new(0, 0, now) };
-            self.own.store(add(own).0, Ordering::SeqCst);
+        let shared = &self.mapping.slot(self.slot).word;
+        let order = Ordering::SeqCst;
+        let mut word = Word(shared.load(order));
+        loop {
+            let now = word.generation();
+            if generation.is_some_and(|generation| generation != now) {
+                return now;
+            }
+            // Others may have counted since.
+            match shared.compare_exchange_weak(word.0, add(word).0, order, order) {
+                Ok(_) => {
+                    let own = Word(self.own.load(order));
+                    let own = if own.generation() == now { own } else { Word::new(0, 0, now) };
+                    self.own.store(add(own).0, order);
+                    return now;
+                }
+                Err(newer) => word = Word(newer),
+            }
         }
-        now
     }
 }
 

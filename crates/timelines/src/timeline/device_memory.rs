@@ -149,10 +149,17 @@ impl TimelineMemory {
     /// as they have the memory open.
     pub(super) fn take(&self) -> Result<Word> {
         let most = self.block.given + ROOM;
-        let room = |given: u16| (given < most).then_some(given + 1);
         let order = Ordering::Relaxed;
-        let given = self.given.fetch_update(order, order, room).map_err(|_| Refusal::FileFull)?;
-        let index = given + 1;
+        let mut given = self.given.load(order);
+        let index = loop {
+            if given >= most {
+                return Err(Refusal::FileFull.into());
+            }
+            match self.given.compare_exchange_weak(given, given + 1, order, order) {
+                Ok(_) => break given + 1,
+                Err(now) => given = now,
+            }
+        };
         let offset = CUdeviceptr::from(index) * size_of::<Line>() as CUdeviceptr;
         let address = self.block.address + offset;
         Ok(Word { address, named: InMemory { index, ..self.block.named } })

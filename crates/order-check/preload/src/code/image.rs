@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use cuda_kernel_access::container::{Wrapper, length};
 
-use crate::code::Reason;
 use crate::code::maps::{self, FilePlace};
+use crate::code::{Reason, keep};
 use crate::lock::{Lock, Rank};
 
 /// Images in memory that the program may free are copied: so many bytes, all together.
@@ -48,11 +48,10 @@ enum Source {
 
 impl Source {
     fn copy(bytes: Vec<u8>) -> Self {
-        let count = bytes.len();
-        let room = |copied: usize| copied.checked_add(count).filter(|all| *all <= COPIES);
-        match COPIED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room) {
-            Ok(_) => Self::Copied(bytes.into_boxed_slice()),
-            Err(_) => Self::Missing(FULL),
+        if keep(&COPIED, bytes.len(), COPIES) {
+            Self::Copied(bytes.into_boxed_slice())
+        } else {
+            Self::Missing(FULL)
         }
     }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use cuda_kernel_access::code::Launch as Shape;
 use cuda_order_check_engine::{Launch, Other};
 
+use crate::code::keep;
 use crate::code::kernel::KernelCode;
 use crate::code::verdict;
 
@@ -71,12 +72,7 @@ impl Words {
             place.copy_from_slice(words);
             return Self::Few(few, words.len());
         }
-        let bytes = size_of_val(words);
-        let room = |kept: usize| kept.checked_add(bytes).filter(|all| *all <= MOST);
-        match KEPT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room) {
-            Ok(_) => Self::Many(words.into()),
-            Err(_) => Self::Missing,
-        }
+        if keep(&KEPT, size_of_val(words), MOST) { Self::Many(words.into()) } else { Self::Missing }
     }
 }
 
