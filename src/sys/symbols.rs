@@ -299,7 +299,7 @@ macro_rules! symbols {
         #[allow(non_upper_case_globals)]
         impl Function {
             $($(
-                #[doc = concat!("[`", stringify!($function), "`](functions::", stringify!($function), ").")]
+                #[doc = concat!("[`functions::", stringify!($function), "`].")]
                 pub const $function: Self = functions::$function;
             )*)*
         }
