@@ -21,59 +21,12 @@ fn mismatch(function: Function, code: Option<CUresult>, devices: [u16; 2]) -> Er
     Error::ContextMismatch { function, code, device, other_device }
 }
 
-/// Errors whose text depends on what they hold, each with the beginning of its text.
-fn texts() -> Vec<(Error, &'static str)> {
-    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    let library = Some(LIBRARY.get_or_init(|| PathBuf::from("/opt/libcuda.so.1")));
-    let needs = |driver| Error::Unsupported {
-        function: Function::cuStreamGetId,
-        since: Version::new(12, 0),
-        driver,
-    };
+/// Those of things that belong to two contexts.
+fn mismatches() -> Vec<(Error, &'static str)> {
     let (wait, get) = (Function::cuStreamWaitEvent, Function::cuStreamGetCtx);
     let (copy, all) = (Function::cuStreamCopyAttributes, Function::cuCtxRecordEvent);
-    let import = Function::cuImportExternalSemaphore;
     let signal = Function::cuSignalExternalSemaphoresAsync;
     vec![
-        (
-            refused(Function::cuEventQuery, CUresult(4242)),
-            "cuEventQuery failed with an unknown CUDA error (4242)",
-        ),
-        (
-            Error::Init { code: CUresult::CUDA_ERROR_NO_DEVICE, library },
-            "cuInit of /opt/libcuda.so.1 failed with CUDA_ERROR_NO_DEVICE (100): no CUDA device is",
-        ),
-        (
-            Error::Init { code: CUresult(4242), library: None },
-            "cuInit failed with an unknown CUDA error (4242)",
-        ),
-        (
-            needs(Version::new(11, 8)),
-            "cuStreamGetId needs CUDA 12.0, and the driver supports CUDA 11.8: update the driver",
-        ),
-        (
-            needs(Version::new(12, 0)),
-            "cuStreamGetId is missing from the driver, although the driver reports CUDA 12.0",
-        ),
-        (
-            Error::NoSuchDevice { ordinal: 0, count: 0 },
-            "cuDeviceGet failed with CUDA_ERROR_INVALID_DEVICE (101): there is no device 0: this process",
-        ),
-        (
-            Error::NoSuchDevice { ordinal: 1, count: 1 },
-            "cuDeviceGet failed with CUDA_ERROR_INVALID_DEVICE (101): there is no device 1: the only",
-        ),
-        (
-            Error::NoSuchDevice { ordinal: 9, count: 8 },
-            "cuDeviceGet failed with CUDA_ERROR_INVALID_DEVICE (101): there is no device 9: the \
-             devices are 0 to 7",
-        ),
-        (
-            mismatch(RECORD, Some(HANDLE), [0, 0]),
-            "cuEventRecord failed with CUDA_ERROR_INVALID_HANDLE (400): probably the event \
-             belongs to another context of device 0 than the stream; both must belong to one \
-             context (a destroyed event or stream has the same code)",
-        ),
         (
             mismatch(ELAPSED, Some(HANDLE), [2, 1]),
             "cuEventElapsedTime_v2 failed with CUDA_ERROR_INVALID_HANDLE (400): probably the \
@@ -123,6 +76,60 @@ fn texts() -> Vec<(Error, &'static str)> {
             mismatch(Function::cuWaitExternalSemaphoresAsync, None, [1, 2]),
             "cuWaitExternalSemaphoresAsync was not called: the semaphore was imported in a \
              context of device 1, and the stream belongs to one of device 2; import it",
+        ),
+    ]
+}
+
+/// Errors whose text depends on what they hold, each with the beginning of its text.
+fn texts() -> Vec<(Error, &'static str)> {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    let library = Some(LIBRARY.get_or_init(|| PathBuf::from("/opt/libcuda.so.1")));
+    let needs = |driver| Error::Unsupported {
+        function: Function::cuStreamGetId,
+        since: Version::new(12, 0),
+        driver,
+    };
+    let (wait, import) = (Function::cuStreamWaitEvent, Function::cuImportExternalSemaphore);
+    let mut texts = mismatches();
+    texts.extend([
+        (
+            refused(Function::cuEventQuery, CUresult(4242)),
+            "cuEventQuery failed with an unknown CUDA error (4242)",
+        ),
+        (
+            Error::Init { code: CUresult::CUDA_ERROR_NO_DEVICE, library },
+            "cuInit of /opt/libcuda.so.1 failed with CUDA_ERROR_NO_DEVICE (100): no CUDA device is",
+        ),
+        (
+            Error::Init { code: CUresult(4242), library: None },
+            "cuInit failed with an unknown CUDA error (4242)",
+        ),
+        (
+            needs(Version::new(11, 8)),
+            "cuStreamGetId needs CUDA 12.0, and the driver supports CUDA 11.8: update the driver",
+        ),
+        (
+            needs(Version::new(12, 0)),
+            "cuStreamGetId is missing from the driver, although the driver reports CUDA 12.0",
+        ),
+        (
+            Error::NoSuchDevice { ordinal: 0, count: 0 },
+            "cuDeviceGet failed with CUDA_ERROR_INVALID_DEVICE (101): there is no device 0: this process",
+        ),
+        (
+            Error::NoSuchDevice { ordinal: 1, count: 1 },
+            "cuDeviceGet failed with CUDA_ERROR_INVALID_DEVICE (101): there is no device 1: the only",
+        ),
+        (
+            Error::NoSuchDevice { ordinal: 9, count: 8 },
+            "cuDeviceGet failed with CUDA_ERROR_INVALID_DEVICE (101): there is no device 9: the \
+             devices are 0 to 7",
+        ),
+        (
+            mismatch(RECORD, Some(HANDLE), [0, 0]),
+            "cuEventRecord failed with CUDA_ERROR_INVALID_HANDLE (400): probably the event \
+             belongs to another context of device 0 than the stream; both must belong to one \
+             context (a destroyed event or stream has the same code)",
         ),
         (
             Error::NotRecorded { function: ELAPSED, code: Some(HANDLE) },
@@ -186,7 +193,8 @@ fn texts() -> Vec<(Error, &'static str)> {
             "IPC event descriptor refused: its event belongs to a device that this process does not \
              see, and the context to device 0;",
         ),
-    ]
+    ]);
+    texts
 }
 
 #[test]
