@@ -1,11 +1,14 @@
 import asyncio
+import ctypes
 import gc
 import os
 import select
 import signal
 import subprocess
 import threading
+import time
 import weakref
+from contextlib import contextmanager, suppress
 
 import cuda_timelines
 import pytest
@@ -298,7 +301,7 @@ def test_poison_releases_a_blocked_signal(device, stream):
                     timeline.signal()
             ended.set()
 
-        thread = threading.Thread(target=signals)
+        thread = threading.Thread(target=signals, daemon=True)
         thread.start()
         timeline.poison()
         assert ended.wait(PATIENCE)
@@ -306,6 +309,101 @@ def test_poison_releases_a_blocked_signal(device, stream):
     host.poison()
     with pytest.raises(Error, match="closed"):
         host.signal()
+
+
+def control(command):
+    """Executes a command of the software driver, and returns the answer."""
+    answer = ctypes.create_string_buffer(1 << 12)
+    library = ctypes.CDLL("libcuda.so.1")
+    code = library.cuda_soft_driver_control(command.encode(), answer, ctypes.c_size_t(1 << 12))
+    assert code == 0, answer.value
+    return answer.value.decode()
+
+
+@contextmanager
+def signal_in_the_driver(device, timeline):
+    """Another thread is in a signal, which the driver does not return from before the end."""
+    if "software" not in device.name:
+        pytest.skip("a GPU's driver is not made to block")
+
+    def signals():
+        with suppress(Error):
+            timeline.signal()
+
+    before = control("injected")
+    control("fault=cuStreamWriteValue64*:once:block")
+    thread = threading.Thread(target=signals, daemon=True)
+    thread.start()
+    try:
+        until(lambda: control("injected") != before)
+        yield
+    finally:
+        # It is counted a moment before it blocks.
+        until(lambda: control("release") != "0")
+        thread.join(PATIENCE)
+    assert not thread.is_alive()
+
+
+def until(happens):
+    end = time.monotonic() + PATIENCE
+    while not happens():
+        assert time.monotonic() < end
+        time.sleep(0.001)
+
+
+def test_poison_does_not_wait_for_a_signal_in_the_driver(device, stream):
+    follower = device.create_stream()
+    timeline = Timeline(stream)
+    timeline.wait_ahead(follower, timeline.submitted + 5)
+    after = follower.record()
+    ended = threading.Event()
+
+    def poisons():
+        timeline.poison()
+        ended.set()
+
+    with signal_in_the_driver(device, timeline):
+        threading.Thread(target=poisons, daemon=True).start()
+        # A card's driver may block the signal until this stream goes on.
+        until(lambda: after.is_done)
+        assert not ended.is_set()
+    assert ended.wait(PATIENCE)
+    assert "closed" in repr(timeline)
+
+
+def test_poison_of_a_closed_stream_does_not_wait_for_a_signal(device, stream):
+    class Closed:
+        """A stream whose owner has closed it. The driver still has it, for the signal."""
+
+        is_closed = False
+
+        def __cuda_stream__(self):
+            if self.is_closed:
+                raise RuntimeError("the stream is closed")
+            return stream.__cuda_stream__()
+
+    def poisoned():
+        try:
+            timeline.poison()
+        except Error as error:
+            assert "call poison again when they are reached" in str(error)
+            return False
+        return True
+
+    owner, follower = Closed(), device.create_stream()
+    timeline = Timeline(owner)
+    timeline.wait_ahead(follower, timeline.submitted + 5)
+    after = follower.record()
+    with signal_in_the_driver(device, timeline):
+        owner.is_closed = True
+        # It is neither used nor ended under the other thread, and stays open.
+        for _ in range(2):
+            with pytest.raises(Error, match="another thread uses the timeline right now"):
+                timeline.poison()
+        assert not after.is_done
+    until(poisoned)
+    assert "closed" in repr(timeline)
+    until(lambda: after.is_done)
 
 
 def test_the_timeline_keeps_its_stream(device):
