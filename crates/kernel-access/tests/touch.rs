@@ -92,6 +92,29 @@ fn counters_that_overflow_are_not_bounded_by_their_limit() {
     assert_eq!((bytes, touched), (Some(1000 << 32 | 100..1000 << 32 | 1003), 129));
 }
 
+/// A register that rises in a loop by the carry of another one is its upper half only if it was so
+/// before the loop.
+#[test]
+fn an_upper_half_in_a_loop_is_one_before_it() {
+    let programs = Programs::new();
+    // From below a border of the lower half to above it.
+    let first = 0x7f00_ffff_ff80_u64;
+    for more in [0, 1, 7, 0xffff_ffff_u32] {
+        let code = programs.rising(64, more).expect("a loop");
+        let parameters = [first, 8 << 32].map(u64::to_le_bytes).concat();
+        let launch = Launch::new([1; 3], [1; 3], parameters);
+        let spans = may_touch(&code, &launch).expect("known");
+        let run = execute(&code, &launch, [0; 3], [0; 3], &mut |_, _| None, 1000);
+        let begin = first.wrapping_add(u64::from(more) << 32);
+        let touched: Vec<u64> = run.touched.iter().map(|touch| touch.address).collect();
+        let expected: Vec<u64> = (0..8).map(|turn| begin + 64 * turn).collect();
+        assert_eq!((touched, run.known), (expected, 8));
+        contains(&spans, &run.touched).unwrap_or_else(|error| panic!("{more}: {error}"));
+        let bounds = spans[0].bytes.clone();
+        assert_eq!(bounds.is_some_and(|bytes| bytes.start == first), more == 0, "{spans:x?}");
+    }
+}
+
 /// A predicate that is written only perhaps may still have what it had.
 #[test]
 fn predicates_that_are_perhaps_written_are_not_known() {

@@ -286,6 +286,32 @@ impl Programs {
         self.code(words.into_iter())
     }
 
+    /// Reads at the address in the first two registers, and adds to it in each turn, to the lower
+    /// half and, by its carry, to the upper one, until the third register has counted to the fourth.
+    /// Before that `more` is added to the upper half alone.
+    pub fn rising(&self, step: u32, more: u32) -> Option<Code> {
+        let add = |register: u32, number: u32| {
+            let word = with(with(self.add(), 16, 24, register.into()), 24, 32, register.into());
+            with(word, 32, 64, number.into())
+        };
+        let mut words = self.start.clone();
+        words.push(add(1, more));
+        let head = words.len();
+        let read = with(with(self.read[0], 12, 16, 7), 73, 76, 4);
+        words.push(with(with(with(read, 24, 32, 0), 16, 24, 7), 40, 64, 0));
+        // The carry is in the first predicate, and the other one is never set.
+        words.push(with(add(0, step), 81, 84, 0));
+        words.push(with(with(with(add(1, 0), 74, 75, 1), 87, 91, 0), 77, 81, 0xf));
+        // The third counts up to the fourth.
+        words.push(add(2, 1));
+        let test = with(with(self.start[self.start.len() - 1], 24, 32, 2), 32, 40, 3);
+        words.push(with(with(with(test, 76, 79, 1), 73, 74, 0), 81, 84, 1));
+        let distance = (head as i128 - words.len() as i128 - 1) * 4;
+        words.push(with(with(with(self.branch, 87, 91, 7), 34, 82, distance as u128), 12, 16, 1));
+        words.push(with(with(self.exit, 87, 91, 7), 12, 16, 7));
+        self.code(words.into_iter())
+    }
+
     /// One with a loop, or with one in another, that counts in a register.
     pub fn looping(&self, number: u64) -> Vec<u128> {
         let mut random = Random(number);
