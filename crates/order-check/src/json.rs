@@ -138,15 +138,12 @@ fn report(report: &Report, with: With<'_>) -> String {
     }
     object.text("order", &report.order).text("to_mend", form.to_mend());
     object.field("already", list(form.already().iter().map(|note| quoted(note))));
-    object.text("text", form.text(with)).end()
+    object.text("certainty", with.word()).text("text", form.text(with)).end()
 }
 
-/// The class and the certainty, if there are any.
+/// The class, if there is one.
 fn begin(with: With<'_>) -> Object {
     let mut object = Object::new();
-    if let Some(certainty) = with.certainty {
-        object.text("certainty", certainty.word);
-    }
     if !with.class.is_empty() {
         object.text("class", with.class);
     }
@@ -164,12 +161,13 @@ impl Finding {
     /// The finding as a JSON object in one line.
     ///
     /// `severity` is `error` or `warning`, `kind` the kind of the problem, and `text` the text of
-    /// the `Display`. An error has `head`, the first line, and `first` and `second`: objects with the
-    /// call, its number, the access, the place in the program and its callers, the stream with its name
-    /// and the call that created it, the thread, and the location and the backtrace if they are known.
-    /// It also has `bytes`, pairs of the first address and the one after the last, `allocation` with
-    /// its call, address and size and the bytes' offset, `order`, `to_mend`, and `already`: what order
-    /// there was. A warning has `calls`. Addresses and handles are text, such as `"0x7000"`.
+    /// the `Display`. An error has its `certainty`, `head`, the first line, and `first` and `second`:
+    /// objects with the call, its number, the access, the place in the program and its callers, the
+    /// stream with its name and the call that created it, the thread, and the location and the
+    /// backtrace if they are known. It also has `bytes`, pairs of the first address and the one after
+    /// the last, `allocation` with its call, address and size and the bytes' offset, `order`,
+    /// `to_mend`, and `already`: what order there was. A warning has `calls`. Addresses and handles
+    /// are text, such as `"0x7000"`.
     /// `finding.schema.json`, in the package, describes all of it.
     #[must_use]
     pub fn to_json(&self) -> String {

@@ -127,10 +127,8 @@ fn result(finding: &Finding, with: With<'_>) -> Object {
     let main = second.or(first.clone());
     result.field("locations", list(main.into_iter()));
     result.field("relatedLocations", list(first.into_iter()));
-    if let Some(certainty) = with.certainty {
-        let mut bag = Object::new();
-        result.field("properties", bag.text("certainty", certainty.word).end());
-    }
+    let mut bag = Object::new();
+    result.field("properties", bag.text("certainty", with.word()).end());
     result
 }
 

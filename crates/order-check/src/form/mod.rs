@@ -49,6 +49,13 @@ pub(crate) struct With<'a> {
     pub(crate) stacks: Stacks,
 }
 
+impl With<'_> {
+    /// How sure the report is. What calls say needs no word.
+    pub(crate) fn word(&self) -> &str {
+        self.certainty.map_or("certain", |certainty| certainty.word)
+    }
+}
+
 /// The parts of the form.
 pub(crate) struct Form<'a> {
     report: &'a Report,
@@ -283,9 +290,8 @@ impl<'a> Form<'a> {
         if with.stacks == Stacks::Short && lines.len() > LINES - 1 {
             lines.truncate(LINES - 1);
         }
-        let word = with.certainty.map_or("certain", |certainty| certainty.word);
         let mut text = self.head();
-        let _ = write!(text, " [{word}]");
+        let _ = write!(text, " [{}]", with.word());
         lines.iter().for_each(|line| {
             let _ = write!(text, "\n{}", line.trim_end());
         });

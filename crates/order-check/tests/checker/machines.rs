@@ -139,6 +139,12 @@ fn json_is_as_the_schema_says() {
         let value: Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
         check(&schema, &schema, &value, "").unwrap_or_else(|wrong| panic!("{wrong}"));
         kinds.push(value["kind"].as_str().unwrap_or("summary").to_owned());
+        if value["severity"] == "error" {
+            let word = if value["class"] == "copy" { "likely" } else { "certain" };
+            assert_eq!(value["certainty"], word, "{value}");
+            // As the text has it.
+            assert!(value["text"].as_str().unwrap().contains(&format!(" [{word}]")), "{value}");
+        }
         if value["class"] == "copy" {
             let first = &value["first"];
             assert_eq!(first["place"]["file"], "/tmp/a \"b\".py");
@@ -146,7 +152,7 @@ fn json_is_as_the_schema_says() {
                 (&first["place"]["line"], &first["place"]["function"]),
                 (&5.into(), &"fill".into())
             );
-            assert_eq!((&first["region"], &value["certainty"]), (&"step".into(), &"likely".into()));
+            assert_eq!(first["region"], "step");
             assert!(
                 value["to_mend"].as_str().unwrap().contains("event = up.record_event()"),
                 "{value}"
