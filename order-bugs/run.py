@@ -332,8 +332,9 @@ def page(data):
     lines += table(["tool", *words], cells)
     if suite["pairs"]:
         lines += [
-            f"CuSan's suite, {suite['pairs']} pairs that count: this checker found "
-            f"{suite['found']}, and reported {suite['false']} mended forms.",
+            f"CuSan's suite, {suite['pairs']} pairs that count, with those of two GPUs: this checker found "
+            f"{suite['found']}, and",
+            f"reported {suite['false']} mended forms.",
             "",
         ]
     if costs:
@@ -342,7 +343,7 @@ def page(data):
             said.append(f"{TOOLS[tool][0]} {sorted(all_of)[len(all_of) // 2]:.1f} x")
         apart = ("values", "delayed", "racecheck", *costs)
         absent = [TOOLS[tool][0] for tool in TOOLS if tool not in apart]
-        lines += ["Cost, medians, several at a time: " + ", ".join(said) + "."]
+        lines += ["Cost, of the mended form where that ran, medians, several at a time: " + ", ".join(said) + "."]
         lines += [f"{', '.join(absent)} did not run.", ""] if absent else [""]
     asked = [row["racecheck"]["faulty"] for row in data["results"].values() if "racecheck" in row]
     asked = [one["found"] for one in asked if one.get("found") is not None]
@@ -372,13 +373,17 @@ def report(name):
     """A text for the owner of an entry's code, for a person to send."""
     entry = {entry["id"]: entry for entry in get.entries()}[name]
     case = f" --case {entry['case']}" if "case" in entry else ""
+    program = f"order-bugs/drivers/{entry['driver']} (of this project, to be attached)"
+    if entry["driver"].endswith(".py"):
+        see = f"`python3 {entry['driver']} faulty{case}` with {program} prints how many values are wrong;\nwith `--delay` the earlier access is held back on the card."
+    else:
+        see = f"{program}, built with nvcc; `faulty` prints how many values are wrong, and `mended` none."
     return f"""To: {entry['project']}, {entry['before']}
 Subject: missing stream order: {entry['wrong']}
 
 What: {entry['wrong']}. Nothing orders the two streams, so the outcome depends on how busy they are.
 Where: {entry.get('where', 'see the driver')}
-How to see it: `python3 order-bugs/drivers/{entry['driver']} faulty{case}` prints how many values are
-wrong; with `--delay` the earlier access is held back on the card, so that it shows on any machine.
+How to see it: {see}
 A mend: {entry.get('remedy', entry['mend'])}. With it (`mended`) no value is wrong.
 """
 
