@@ -430,11 +430,8 @@ fn kernels_in_graphs() {
         assert_eq!(found(), expected);
         assert_eq!(possible(), NONE);
         let text = std::fs::read_to_string(&json).expect("it is written");
-        assert_eq!(
-            text.starts_with("{\"certainty\":\"certain\",\"class\":\"copy\","),
-            is_found,
-            "{text}"
-        );
+        assert_eq!(text.starts_with("{\"class\":\"copy\","), is_found, "{text}");
+        assert_eq!(text.contains(",\"certainty\":\"certain\","), is_found, "{text}");
         std::fs::remove_file(&json).expect("the file");
     }
 }
