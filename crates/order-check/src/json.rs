@@ -95,7 +95,7 @@ fn side(side: &Side, way: &Way) -> String {
         AccessKind::AtomicRead => "atomic read",
         AccessKind::AtomicWrite => "atomic write",
         AccessKind::Wait => "wait",
-        AccessKind::Allocate => "allocate",
+        AccessKind::Allocate | AccessKind::Forget => "allocate",
         AccessKind::Free => "free",
     };
     object.text("access", kind).text("on", &side.agent).text("thread", &side.thread);

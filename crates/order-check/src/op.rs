@@ -156,6 +156,9 @@ pub enum AccessKind {
     Wait,
     /// Makes the bytes memory of this program. Earlier accesses are forgotten.
     Allocate,
+    /// Forgets earlier accesses, and is none itself: the bytes may be other memory by now, of which
+    /// no call tells.
+    Forget,
     /// Ends the memory. Nothing may access it before the next [`Allocate`](Self::Allocate).
     Free,
 }
@@ -177,9 +180,9 @@ impl AccessKind {
     /// as well. Then `earlier` need not be kept. (A wait for a value would have to be after an
     /// allocation, and not after the writes that stand for it.)
     pub(crate) fn replaces(self, earlier: Self) -> bool {
-        use AccessKind::{Allocate, AtomicRead, AtomicWrite, Free, Read, Wait, Write};
+        use AccessKind::{Allocate, AtomicRead, AtomicWrite, Forget, Free, Read, Wait, Write};
         match self {
-            Write | Allocate | Free => true,
+            Write | Allocate | Forget | Free => true,
             Read => matches!(earlier, Read | AtomicRead | Wait),
             AtomicWrite => matches!(earlier, AtomicWrite | AtomicRead | Wait),
             AtomicRead => matches!(earlier, AtomicRead | Wait),
@@ -191,7 +194,7 @@ impl AccessKind {
         match self {
             Self::Read | Self::AtomicRead | Self::Wait => "reads",
             Self::Write | Self::AtomicWrite => "writes",
-            Self::Allocate => "allocates",
+            Self::Allocate | Self::Forget => "allocates",
             Self::Free => "frees",
         }
     }

@@ -355,9 +355,10 @@ impl Segment {
         let Some(earlier) = self.entries.only() else { return false };
         // All that an agent did is before what it does.
         let own = earlier.slot == new.slot && earlier.time <= new.time;
-        let replaced = !matches!(new.kind, AccessKind::Allocate | AccessKind::Free)
-            && (own || is_before(earlier.slot, earlier.time))
-            && earlier.is_replaced(new);
+        let replaced =
+            !matches!(new.kind, AccessKind::Allocate | AccessKind::Forget | AccessKind::Free)
+                && (own || is_before(earlier.slot, earlier.time))
+                && earlier.is_replaced(new);
         if replaced {
             *earlier = new.clone();
         }
@@ -430,10 +431,12 @@ fn touch(
         segment.simplify();
         return;
     }
-    if new.kind == AccessKind::Allocate {
+    if matches!(new.kind, AccessKind::Allocate | AccessKind::Forget) {
         segment.freed = None;
         segment.entries.clear();
-        segment.entries.push(new.clone());
+        if new.kind == AccessKind::Allocate {
+            segment.entries.push(new.clone());
+        }
         return;
     }
     if let Some(freed) = &segment.freed {

@@ -84,7 +84,7 @@ impl Accesses {
             self.touch_polled(accesses, &entry);
         }
         self.touch_memory(accesses, &entry, clock);
-        if matches!(kind, AccessKind::Allocate | AccessKind::Free) {
+        if matches!(kind, AccessKind::Allocate | AccessKind::Forget | AccessKind::Free) {
             for access in accesses.iter().filter(|access| access.stride.is_none()) {
                 match kind {
                     AccessKind::Free => self.allocations.free(&access.range),

@@ -95,7 +95,7 @@ impl Tasks {
             self.accesses.touch(actor, first.kind, alike, time, clock);
         }
         for access in accesses {
-            let anew = access.kind == AccessKind::Allocate;
+            let anew = matches!(access.kind, AccessKind::Allocate | AccessKind::Forget);
             if anew || access.kind == AccessKind::Write {
                 let is_before = self.accesses.slots.before(clock);
                 let at = (actor.slot, time);

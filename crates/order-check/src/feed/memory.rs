@@ -134,7 +134,13 @@ impl<O: Observer> MemoryFeed<O> {
     /// The call itself accesses pageable memory of the program: it reads the memory before it
     /// returns, or a stream writes the memory. Earlier uses of these addresses do not matter.
     pub fn pageable(&mut self, accesses: &[Access]) {
-        let anew = |access: &Access| Access { kind: AccessKind::Allocate, ..access.clone() };
+        let anew = |access: &Access| {
+            let kind = match access.kind {
+                AccessKind::Read => AccessKind::Forget,
+                _ => AccessKind::Allocate,
+            };
+            Access { kind, ..access.clone() }
+        };
         let reads = accesses.iter().filter(|access| access.kind == AccessKind::Read);
         let all: Vec<Access> = accesses.iter().map(anew).chain(reads.cloned()).collect();
         self.host(&all);

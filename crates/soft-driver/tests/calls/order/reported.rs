@@ -317,6 +317,20 @@ fn declared_order_gives_no_report() {
             // Threads that have ended keep later ones from knowing nothing.
             threads(p, false, |p| p.reads(p.a), |p| p.reads(p.b));
             p.raw.sync(p.b);
+            // One thread uploads ordinary memory that another one only reads.
+            static PAGE: [u8; 64] = [1; 64];
+            let upload = |p: &Desk<'_>| {
+                let upload: unsafe extern "C" fn(CUdeviceptr, *const u8, usize) -> CUresult =
+                    unsafe { std::mem::transmute(p.raw.resolve(c"cuMemcpyHtoD_v2")) };
+                p.number(unsafe { upload(p.buffer, PAGE.as_ptr(), 64) })
+            };
+            let reads = |p: &Desk<'_>| {
+                p.raw.soft.host_reads(&PAGE, 64);
+                0
+            };
+            p.raw.sync(p.a);
+            threads(p, round % 2 == 1, upload, reads);
+            p.raw.sync(null_mut());
             // A stream goes on when the host stores the value: any thread may have done that.
             await_value(p, p.b, 1);
             p.reads(p.b);
