@@ -5,7 +5,7 @@
 use crate::common;
 
 use std::future::IntoFuture;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, OnceLock};
 use std::task::{Poll, Waker};
@@ -590,7 +590,18 @@ fn captures_go_on_beside_device_memory() {
     let Some(gpu) = gpu() else { return };
     let watched = Watched::new(gpu.driver);
     let context = watched.context();
-    let closed = || watched.made().contains(&Function::cuStreamDestroy_v2);
+    // Both of its streams, one after the other: the second would count for the next one.
+    let destroyed = AtomicUsize::new(0);
+    let closed = || {
+        let made = watched.made().into_iter();
+        let now = made.filter(|made| *made == Function::cuStreamDestroy_v2).count();
+        destroyed.fetch_add(now, Ordering::Relaxed) + now == 2
+    };
+    let close = |opened| {
+        watched.made();
+        destroyed.store(0, Ordering::Relaxed);
+        drop::<ImportedTimeline>(opened);
+    };
     // What harms a capture of another mode harms one of these.
     for (mode, other_thread) in
         [(CaptureMode::Global, false), (CaptureMode::Global, true), (CaptureMode::Relaxed, false)]
@@ -620,8 +631,7 @@ fn captures_go_on_beside_device_memory() {
             let mut peer = Peer::start();
             let opened = open(&context, &peer.make()).expect("it can be opened");
             reached(opened.point(peer.number("signal")).expect("a point"));
-            watched.made();
-            drop(opened);
+            close(opened);
             // The host may see the value before the stream is done with its copy.
             wait_until("the streams are destroyed", closed);
             peer.end();
@@ -631,8 +641,8 @@ fn captures_go_on_beside_device_memory() {
             let opened = open(&context, &peer.make()).expect("it can be opened");
             peer.step("hold");
             let point = opened.point(peer.number("signal")).expect("a point");
-            drop(opened);
-            assert!(!closed());
+            close(opened);
+            assert!(!closed() && destroyed.load(Ordering::Relaxed) == 0);
             peer.step("release");
             reached(point);
             wait_until("the thread destroys the streams", closed);
@@ -647,8 +657,7 @@ fn captures_go_on_beside_device_memory() {
                 let value = peer.number("signal");
                 soft.inject(Fault::on(COPY.name()).once().answer(abi::CUresult(999)));
                 assert!(opened.point(value).is_err());
-                watched.made();
-                drop(opened);
+                close(opened);
                 wait_until("the thread asks", || watched.made().contains(&Function::cuStreamQuery));
                 peer.step("release");
                 wait_until("the thread destroys the streams", closed);
@@ -662,7 +671,7 @@ fn captures_go_on_beside_device_memory() {
             peer.0.kill();
             assert_eq!(error(point.wait_timeout(PATIENCE)), Error::ExporterGone);
             assert_eq!(opened.exporter_ended(), Ok(()));
-            drop(opened);
+            close(opened);
             wait_until("the streams are destroyed", closed);
         });
     }
