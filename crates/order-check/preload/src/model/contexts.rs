@@ -133,4 +133,21 @@ mod tests {
             assert_eq!(waited_for(false, context), [all]);
         }
     }
+
+    #[test]
+    fn devices_and_peers_are_those_of_contexts_that_are_there() {
+        let mut contexts = Contexts::new(Questions::new(&|_| core::ptr::null_mut()));
+        // No context was current in a call: that is none of device 0.
+        contexts.devices = [(0, 0), (6, 1)].into();
+        assert!(!contexts.of_several_devices());
+        contexts.devices = [(5, 0), (6, 1), (7, 0)].into();
+        contexts.peers = [(5, 6), (6, 5), (6, 7)].into();
+        assert!(contexts.of_several_devices());
+        assert_eq!((contexts.named(0), contexts.named(1)), (vec![5, 7], vec![6]));
+        // A later context may have its handle, and no access.
+        contexts.ends(5);
+        assert_eq!(contexts.peers, [(6, 7)].into());
+        contexts.ends(6);
+        assert!(contexts.peers.is_empty() && !contexts.of_several_devices());
+    }
 }

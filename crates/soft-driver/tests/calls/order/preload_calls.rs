@@ -367,6 +367,9 @@ fn copy_there(
     [to, from]: [u64; 2],
     stream: CUstream,
 ) {
+    if how == "other context current" {
+        raw.set_current(contexts[0]);
+    }
     let code = match how {
         "peer" => call!(raw, cuMemcpyPeerAsync(to => u64, contexts[0] => CUcontext,
             from => u64, contexts[1] => CUcontext, 64 => usize, stream => CUstream)),
@@ -426,7 +429,7 @@ fn a_copy_between_devices_may_be_work_of_the_other_one() {
             ([true, false], true, true),
             ([true, false], false, true),
         ] {
-            for how in ["", "peer", "any", "default stream", "graph"] {
+            for how in ["", "peer", "any", "default stream", "other context current", "graph"] {
                 for way in ALL {
                     let found = two_devices(NON_BLOCKING, |raw, contexts, streams, memory| {
                         for (of, enabled) in access.into_iter().enumerate() {
