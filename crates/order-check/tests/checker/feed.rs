@@ -5,7 +5,7 @@ use cuda_order_check_engine::feed::{
     Creator, Feed, GraphNode, GraphWork, Memory, Observer, Semaphore,
 };
 use cuda_order_check_engine::{
-    Access, Cell, ContextId, EventId, Finding, GraphId, Options, StreamId, ThreadId,
+    Access, Cell, ContextId, EventId, Finding, GraphId, HostOrder, Options, StreamId, ThreadId,
 };
 
 #[derive(Default)]
@@ -55,6 +55,24 @@ fn the_record_of_an_exported_event_waits_for_the_last_one() {
             feed.write(B, None, &[Access::write(DEVICE, 64)]);
         });
         assert_eq!(found, usize::from(!exported), "exported: {exported}");
+    }
+}
+
+/// What the host learns without a call is assumed, and said, unless the program reports its order.
+#[test]
+fn order_that_is_reported_is_not_assumed() {
+    for (order, count) in [(HostOrder::Submission, 2), (HostOrder::Reported, 0)] {
+        let mut feed = Feed::new(Options::new().host_order(order), Count::default());
+        feed.begin("cuMemHostAlloc", 1, None);
+        feed.allocate(PINNED, 4096, Memory::Host);
+        feed.begin("cuLaunchHostFunc", 2, None);
+        feed.function(A, 7);
+        feed.function_begins(7);
+        feed.function_ends(7);
+        feed.begin("cuStreamWriteValue32_v2", 3, None);
+        feed.write_value(B, None, Cell { address: PINNED + 64, bytes: 4 }, 1);
+        feed.begin("cuMemcpyHtoDAsync_v2", 4, None);
+        assert_eq!(feed.assumed().count(), count, "{order:?}");
     }
 }
 

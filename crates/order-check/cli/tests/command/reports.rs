@@ -4,12 +4,13 @@ use super::compiled::run_compiled;
 use super::hostile::program;
 use super::*;
 
-/// Runs a case of a program in C, on two devices.
+/// Runs a case of a program in C, on three devices.
 fn run(folder: &Folder, name: &str, case: &str) -> String {
     let mut command = Command::new("timeout");
     command.args(["-s", "KILL", "60", env!("CARGO_BIN_EXE_cuda-order-check"), "run", "--library"]);
-    command.arg(shared_library()).args([name, case]).current_dir(&folder.0);
-    command.env("XDG_CACHE_HOME", folder.0.join("cache")).env("CUDA_SOFT_DRIVER", "devices=2");
+    command.arg(shared_library()).args([name, case]).arg(shared_library());
+    command.current_dir(&folder.0);
+    command.env("XDG_CACHE_HOME", folder.0.join("cache")).env("CUDA_SOFT_DRIVER", "devices=3");
     let output = command.output().expect("the command is there");
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{case}: {:?} {errors}", output.status);
@@ -196,6 +197,37 @@ fn the_summary_has_the_orders_that_are_assumed() {
             "two devices, a graph",
             &["a launch of a graph is work of all devices: cuGraphLaunch 1 times"],
         ),
+        // What it waits for is of its own device, or was waited for.
+        ("two devices, a load", &[]),
+        (
+            "two devices, a load beside work",
+            &["it waits for the work of all devices: cuModuleLoadData 1 times"],
+        ),
+        // As it was measured.
+        ("two devices, a copy", &[]),
+        (
+            "two devices, a copy of a pool",
+            &["a copy is work of the other device, too: cuMemcpyDtoDAsync_v2 1 times"],
+        ),
+        (
+            "two devices, a copy in a third",
+            &["a copy is work of the other device, too: cuMemcpyDtoDAsync_v2 1 times"],
+        ),
+        (
+            "two devices, peers",
+            &["it is after all work of its contexts, and before their later work: cuMemcpyPeer 1"],
+        ),
+        ("unload", &["it orders everything: cuModuleUnload 1 times"]),
+        ("unload, waited for", &[]),
+        ("release", &["it orders everything: cuDevicePrimaryCtxRelease_v2 1 times"]),
+        ("release, waited for", &[]),
+        (
+            "exported event",
+            &[
+                "the host has seen what a stream writes for it: cuIpcGetEventHandle 1 times",
+                "the records of other processes are before a wait: cuStreamWaitEvent 1 times",
+            ],
+        ),
     ] {
         let errors = run(&folder, "./assumed", case);
         assert!(errors.contains("order check: 0 findings in"), "{case}: {errors}");
@@ -218,10 +250,27 @@ static void hold(void *nothing)
         usleep(1000);
 }
 
+static void run(void *nothing)
+{
+}
+
+/// The software driver loads modules once it has a kernel.
+static void load(const char *driver, void **module)
+{
+    size_t size = 8;
+    void *soft = dlopen(driver, RTLD_NOW);
+    int (*add)(const char *, size_t *, size_t, void (*)(void *), void *, void *) =
+        dlsym(soft, "cuda_soft_driver_kernel");
+    if (add("own", &size, 1, run, 0, 0))
+        exit(92);
+    GOOD("cuModuleLoadData", (void **, const char *), (module, "code"));
+}
+
 int main(int count, char **words)
 {
-    void *first, *second, *graph, *pinned;
-    address memory, managed;
+    void *first, *second, *context2, *other, *graph, *pinned, *module, *event;
+    address memory, managed, there;
+    char descriptor[64];
     const char *wanted = words[1];
     begin();
     GOOD("cuCtxGetCurrent", (void **), (&first));
@@ -246,11 +295,59 @@ int main(int count, char **words)
         for (int value = 1; value < 3; value++)
             GOOD("cuStreamWriteValue32_v2", (void *, address, unsigned, unsigned),
                  (stream, managed, value, 0));
+    if (!strcmp(wanted, "exported event")) {
+        GOOD("cuEventCreate", (void **, unsigned), (&event, 6));
+        GOOD("cuEventRecord", (void *, void *), (event, stream));
+        GOOD("cuIpcGetEventHandle", (void *, void *), (descriptor, event));
+        GOOD("cuStreamWaitEvent", (void *, void *, unsigned), (stream, event, 0));
+    }
     GOOD("cuStreamSynchronize", (void *), (stream));
+    if (!strncmp(wanted, "unload", 6))
+        load(words[2], &module);
+    if (!strncmp(wanted, "unload", 6) || !strncmp(wanted, "release", 7)) {
+        GOOD("cuMemsetD8Async", (address, unsigned char, size_t, void *), (memory, 1, 64, stream));
+        if (strstr(wanted, "waited for"))
+            GOOD("cuStreamSynchronize", (void *), (stream));
+        if (!strncmp(wanted, "unload", 6)) {
+            GOOD("cuModuleUnload", (void *), (module));
+        } else {
+            GOOD("cuDevicePrimaryCtxRetain", (void **, int), (&first, 0));
+            GOOD("cuDevicePrimaryCtxRelease_v2", (int), (0));
+        }
+    }
     if (!strncmp(wanted, "two devices", 11)) {
-        GOOD("cuDevicePrimaryCtxRetain", (void **, int), (&second, 1));
-        GOOD("cuCtxSetCurrent", (void *), (second));
+        GOOD("cuDevicePrimaryCtxRetain", (void **, int), (&context2, 1));
+        GOOD("cuCtxSetCurrent", (void *), (context2));
         GOOD("cuStreamCreate", (void **, unsigned), (&second, 1));
+        GOOD("cuMemAlloc_v2", (void *, size_t), (&there, 8192));
+        if (strstr(wanted, "a pool")) {
+            GOOD("cuCtxSetCurrent", (void *), (first));
+            GOOD("cuMemAllocAsync", (void *, size_t, void *), (&memory, 8192, stream));
+            GOOD("cuStreamSynchronize", (void *), (stream));
+            GOOD("cuCtxSetCurrent", (void *), (context2));
+        }
+        if (strstr(wanted, "a third")) {
+            GOOD("cuDevicePrimaryCtxRetain", (void **, int), (&other, 2));
+            GOOD("cuCtxSetCurrent", (void *), (other));
+            GOOD("cuStreamCreate", (void **, unsigned), (&second, 1));
+        }
+        if (strstr(wanted, "a copy")) {
+            GOOD("cuMemcpyDtoDAsync_v2", (address, address, size_t, void *),
+                 (there, memory, 64, second));
+            GOOD("cuStreamSynchronize", (void *), (second));
+        } else if (strstr(wanted, "peers")) {
+            GOOD("cuMemcpyPeer", (address, void *, address, void *, size_t),
+                 (there, context2, memory, first, 64));
+            GOOD("cuStreamSynchronize", (void *), (second));
+            GOOD("cuCtxSynchronize", (void), ());
+        } else if (strstr(wanted, "a load")) {
+            other = strstr(wanted, "beside") ? stream : second;
+            GOOD("cuCtxSetCurrent", (void *), (other == stream ? first : context2));
+            GOOD("cuMemsetD8Async", (address, unsigned char, size_t, void *),
+                 (other == stream ? memory : there, 1, 64, other));
+            GOOD("cuCtxSetCurrent", (void *), (context2));
+            load(words[2], &module);
+        } else
         if (!strcmp(wanted, "two devices")) {
             GOOD("cuMemFree_v2", (address), (managed));
         } else {

@@ -5,6 +5,7 @@ use core::ffi::{CStr, c_char};
 use crate::call::{Call, Code, Handle, OK, read};
 use crate::code::image::Image;
 use crate::watch::Watch;
+use crate::watch::memory::await_all;
 use crate::watch::walk::{around, enter};
 
 /// The load of a module waits for all work before, as an H200 has shown, and libraries seem to rely
@@ -15,14 +16,13 @@ pub(crate) fn load_module(
     module: *mut Handle,
     image: &dyn Fn() -> Image,
 ) -> Code {
-    let before = |watch: &mut Watch| watch.feed.await_contexts(&watch.contexts.on_device(None));
     let mut loaded = None;
     let real = || {
         let code = real();
         loaded = (code == OK).then(image);
         code
     };
-    let code = around(call, before, real, |watch, awaited| watch.feed.reached(&awaited));
+    let code = around(call, await_all, real, |watch, awaited| awaited.reached(watch));
     keep(module, loaded, true);
     code
 }
@@ -98,15 +98,11 @@ pub(crate) fn load_kernel(
     }
     let before = |watch: &mut Watch| {
         let key = (watch.contexts.current().0, kernel);
-        watch
-            .kernels
-            .loaded
-            .insert(key)
-            .then(|| watch.feed.await_contexts(&watch.contexts.on_device(None)))
+        watch.kernels.loaded.insert(key).then(|| await_all(watch))
     };
     around(call, before, real, |watch, awaited| {
         if let Some(awaited) = awaited {
-            watch.feed.reached(&awaited);
+            awaited.reached(watch);
         }
         // SAFETY: the place for the handle, which a success has written.
         watch.kernels.images.take(unsafe { read(function) }, kernel);

@@ -84,17 +84,24 @@ pub(crate) fn shared(
     let own = own.unwrap_or_else(|| watch.contexts.current().0);
     let Contexts { devices: all, peers, .. } = &watch.contexts;
     let device = all.get(&own).copied();
+    let mut assumed = false;
     for [at, beside] in [[0, 1], [1, 0]] {
-        let direct = watch.memory.context_at(blocks[at].address).is_some_and(|other| {
+        let of_context = watch.memory.context_at(blocks[at].address);
+        let direct = of_context.is_some_and(|other| {
             let is_source = at == 1;
             device == Some(devices[beside])
                 && peers.contains(&(own, other))
                 && !(is_source && peers.contains(&(other, own)))
         });
         if Some(devices[at]) != device && !direct {
+            // Memory of pools and maps, and copies of a third device, were not asked.
+            assumed |= of_context.is_none() || device != Some(devices[beside]);
             let contexts = watch.contexts.on_device(Some(devices[at]));
             watch.feed.contexts_share(&contexts, stream);
         }
+    }
+    if assumed {
+        watch.feed.assume("a copy is work of the other device, too");
     }
 }
 
@@ -417,6 +424,7 @@ pub(crate) fn peer(
         contexts.sort_unstable();
         contexts.dedup();
         let contexts: Vec<_> = contexts.iter().map(|of| ContextId(*of as u64)).collect();
+        watch.feed.assume("it is after all work of its contexts, and before their later work");
         watch.feed.stream_waits_for_contexts(before.stream, &contexts);
         copied(watch, &before, blocks, extent, (true, Reads::InStream));
         watch.feed.contexts_wait_for_stream(&contexts, before.stream);

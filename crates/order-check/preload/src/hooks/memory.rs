@@ -8,7 +8,7 @@ use cuda_order_check_engine::feed::Memory;
 use crate::call::{Address, Call, Code, Handle, OK, read};
 use crate::watch::Watch;
 use crate::watch::copies::given;
-use crate::watch::memory::{after_work_with, forget_gone, owner_ends};
+use crate::watch::memory::{after_work_with, await_all, forget_gone, owner_ends};
 use crate::watch::pinned::pinned_begins;
 use crate::watch::walk::{after, around, begin, enter};
 
@@ -36,6 +36,11 @@ pub(crate) fn ends_after_all_work(
     f: impl FnOnce(&mut Watch),
 ) -> Code {
     let before = |watch: &mut Watch| {
+        let awaited = watch.feed.await_contexts(&watch.contexts.on_device(None));
+        // A library that was not used does not wait, nor does a release that is not the last one.
+        if !watch.feed.host_is_after(&awaited) {
+            watch.feed.assume("it orders everything");
+        }
         watch.order_everything();
         watch.note_captures();
         watch.feed.await_contexts(&watch.contexts.on_device(None))
@@ -299,11 +304,10 @@ pub(crate) fn imported(call: &Call, real: impl FnOnce() -> Code, address: *mut A
 
 /// It waits as a free does, as an H200 has shown.
 pub(crate) fn closed(call: &Call, real: impl FnOnce() -> Code, address: Address) -> Code {
-    let before = |watch: &mut Watch| watch.feed.await_contexts(&watch.contexts.on_device(None));
-    around(call, before, real, |watch, awaited| {
+    around(call, await_all, real, |watch, awaited| {
         // It may be open still.
         if watch.questions.bytes_at(address).is_none() {
-            watch.feed.reached(&awaited);
+            awaited.reached(watch);
             watch.feed.free(address);
         }
     })

@@ -68,6 +68,12 @@ impl Contexts {
         all.map(|(context, _)| ContextId(*context as u64)).collect()
     }
 
+    /// Those of other devices.
+    pub(crate) fn beside(&self, device: i32) -> Vec<ContextId> {
+        let all = self.devices.iter().filter(|(_, at)| **at != device);
+        all.map(|(context, _)| ContextId(*context as u64)).collect()
+    }
+
     /// The contexts whose work a wait for a context waits for: a green one has those that stand for
     /// it, and the work of these is in another one of their device.
     pub(crate) fn waited_for(&mut self, context: Handle) -> Vec<ContextId> {

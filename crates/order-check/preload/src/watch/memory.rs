@@ -1,6 +1,6 @@
 //! Memory: allocations, frees, and what else has an address.
 
-use cuda_order_check_engine::feed::Memory;
+use cuda_order_check_engine::feed::{Awaited, Memory};
 use cuda_order_check_engine::{ContextId, StreamId};
 
 use crate::call::{Address, Code, Handle, OK};
@@ -76,6 +76,35 @@ pub(crate) fn after_work_with(watch: &mut Watch, address: Address) {
     }
     let awaited = watch.feed.await_contexts(&watch.contexts.on_device(device));
     watch.feed.reached(&awaited);
+}
+
+/// All work before, for a call that waits for it with one device. With several, this was not asked.
+pub(crate) fn await_all(watch: &mut Watch) -> AwaitedOfAll {
+    let (_, own) = watch.contexts.current();
+    let is_over =
+        |contexts: &[ContextId]| watch.feed.host_is_after(&watch.feed.await_contexts(contexts));
+    let others = watch.contexts.beside(own);
+    AwaitedOfAll {
+        others: !is_over(&others),
+        work: watch.feed.await_contexts(&watch.contexts.on_device(None)),
+    }
+}
+
+/// All work before a call.
+pub(crate) struct AwaitedOfAll {
+    /// Whether work of other devices is not known to be over.
+    others: bool,
+    work: Awaited,
+}
+
+impl AwaitedOfAll {
+    /// The call has waited for it.
+    pub(crate) fn reached(&self, watch: &mut Watch) {
+        if self.others {
+            watch.feed.assume("it waits for the work of all devices");
+        }
+        watch.feed.reached(&self.work);
+    }
 }
 
 /// A primary context may have ended: the driver says what is no memory any longer. It may not

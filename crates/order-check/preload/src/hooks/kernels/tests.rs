@@ -223,6 +223,14 @@ fn assumed_orders_are_counted() {
         let sides = [to.as_ptr(), from.as_ptr()];
         copies::batch(&call, || OK, sides, bytes.as_ptr(), count, none, a);
     }
+    // A call that comes in the midst of another one.
+    crate::guard::own(|| crate::guard::own(|| ()));
+    begin(&Call { name: "cuCtxGetDevice", per_thread: false }, |_| ());
+    // The first unload comes beside work, the second one does not.
+    let call = Call { name: "cuLibraryUnload", per_thread: false };
+    write(a);
+    memory::unload(&call, || OK, 0);
+    memory::unload(&call, || OK, 0);
     let all = begin(&CALL, |watch| {
         let assumed = watch.feed.assumed();
         assumed.map(|(what, after, count)| format!("{what}: {after} {count}")).collect::<Vec<_>>()
@@ -234,6 +242,8 @@ fn assumed_orders_are_counted() {
              add(float*, int) 1",
             "an event that a kernel records early is recorded at its end: cuLaunchKernel of \
              add(float*, int) 2",
+            "calls that were not seen before it have ordered everything: cuCtxGetDevice 1",
+            "it orders everything: cuLibraryUnload 1",
             "the copies of a batch come one after the other: cuMemcpyBatchAsync 1",
         ]
     );
