@@ -203,6 +203,11 @@ fn acceptable(candidate: &Path, origin: Origin) -> Result<(), LoadFailure> {
         // itself.
         return Err(LoadFailure::Open("the path has a zero byte in it".to_owned()));
     }
+    // For a named pipe dlopen waits until somebody writes into it.
+    let is_other = |of: std::fs::Metadata| !of.is_file() && !of.is_dir();
+    if candidate.is_absolute() && std::fs::metadata(candidate).is_ok_and(is_other) {
+        return Err(LoadFailure::Open("it is not a plain file".to_owned()));
+    }
     let searched = origin != Origin::Environment && candidate.file_name() == Some(name);
     if candidate.is_absolute() || searched { Ok(()) } else { Err(LoadFailure::RelativePath) }
 }

@@ -129,6 +129,32 @@ fn the_variable_names_the_one_library() {
     }
 }
 
+/// For a pipe the system's loader waits until somebody writes into it.
+#[test]
+fn a_pipe_or_a_device_is_no_library() {
+    unsafe extern "C" {
+        fn mkfifo(name: *const std::ffi::c_char, mode: u32) -> std::ffi::c_int;
+    }
+    if role().is_some() {
+        let named =
+            std::env::var_os(DRIVER_VARIABLE).map(PathBuf::from).expect("set by the parent");
+        let error = refused(Driver::load());
+        let failure = only_failure(&error, &named);
+        assert_eq!(open_text(&failure), "it is not a plain file");
+        return say("done");
+    }
+    let folder = Folder::new("pipe");
+    let pipe = folder.path("libcuda.so.1");
+    let name = std::ffi::CString::new(pipe.as_os_str().as_encoded_bytes()).expect("no zero");
+    // SAFETY: the declaration is the C library's, and the name a C string.
+    assert_eq!(unsafe { mkfifo(name.as_ptr(), 0o600) }, 0);
+    for named in [pipe, PathBuf::from("/dev/zero")] {
+        in_child("a_pipe_or_a_device_is_no_library", |command| {
+            command.env(DRIVER_VARIABLE, named);
+        });
+    }
+}
+
 /// A program cannot choose the library by its own environment: setting that is safe code in older
 /// editions, and naming a library is not.
 #[test]

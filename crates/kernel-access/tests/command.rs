@@ -55,6 +55,10 @@ fn the_command_prints_kernels_and_their_parameters() {
         assert_eq!(output.stderr.is_empty(), code != 1);
     }
     std::fs::remove_dir_all(&folder).expect("it is removed");
+    // A device without an end.
+    let output = run(&["/dev/zero"]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && errors.contains("no end"), "{errors}");
     for asked in ["--help", "--version"] {
         assert_eq!(run(&[asked]).status.code(), Some(0));
     }

@@ -21,9 +21,10 @@
 //! ```
 
 use std::fmt;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write as _};
 
+use crate::files;
 pub use crate::form::Stacks;
 use crate::form::{TAIL, With};
 use crate::json::list;
@@ -176,7 +177,7 @@ struct Named {
 
 impl Named {
     fn open(path: String) -> io::Result<Self> {
-        let file = OpenOptions::new().create(true).append(true).open(&path)?;
+        let file = files::appended(&path)?;
         let identity = identity(&file);
         Ok(Self { file: Some(file), path, identity })
     }

@@ -149,6 +149,8 @@ mod clock;
 #[doc(hidden)]
 pub mod exit;
 pub mod feed;
+#[doc(hidden)]
+pub mod files;
 pub mod findings;
 mod form;
 mod frames;

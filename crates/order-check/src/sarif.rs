@@ -1,7 +1,8 @@
 //! Findings in the format of code review tools: SARIF 2.1.0.
 
-use std::{fs, io};
+use std::io::{self, Write};
 
+use crate::files;
 use crate::form::{Form, Place, With};
 use crate::json::{Object, list};
 use crate::op::Call;
@@ -57,7 +58,7 @@ impl Sarif {
         run.field("tool", tool.end()).field("results", list(results));
         file.text("$schema", SCHEMA).text("version", "2.1.0");
         file.field("runs", list([run.end()].into_iter()));
-        fs::write(&self.path, file.end() + "\n")
+        files::anew(&self.path)?.write_all((file.end() + "\n").as_bytes())
     }
 }
 

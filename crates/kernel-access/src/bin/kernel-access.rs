@@ -67,7 +67,7 @@ fn main() -> ExitCode {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
     };
-    let bytes = match std::fs::read(&file) {
+    let bytes = match contents(&file) {
         Ok(bytes) => bytes,
         Err(error) => {
             eprintln!("kernel-access: {}: {error}", file.display());
@@ -77,6 +77,20 @@ fn main() -> ExitCode {
     // Who reads the output may stop before its end.
     print(&bytes, kernel.as_deref(), code, launch.as_ref(), &mut std::io::stdout().lock())
         .unwrap_or(ExitCode::SUCCESS)
+}
+
+/// What is not a plain file, such as a device, may have no end.
+fn contents(path: impl AsRef<std::path::Path>) -> std::io::Result<Vec<u8>> {
+    use std::io::Read;
+    const MOST: u64 = 1 << 28;
+    let file = std::fs::File::open(path)?;
+    let most = if file.metadata()?.is_file() { u64::MAX } else { MOST };
+    let mut bytes = Vec::new();
+    file.take(most).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 == most {
+        return Err(std::io::Error::other("it is no plain file, and has no end within 256 MiB"));
+    }
+    Ok(bytes)
 }
 
 fn print(

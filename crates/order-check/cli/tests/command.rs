@@ -445,21 +445,75 @@ begin(); upload(); clear(); print('end')";
     }
 }
 
-/// It is not opened, as that would wait for another program.
+/// A pipe is not opened where that would wait for another program, nor is a device read that has no
+/// end.
 #[test]
-fn a_pipe_is_no_program() {
+fn pipes_and_devices_hold_nothing_up() {
     let folder = Folder::new("fifo");
     let path = folder.0.join("fifo");
     let name = std::ffi::CString::new(path.as_os_str().as_encoded_bytes()).expect("no zero");
     // SAFETY: a path.
     assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o755) }, 0);
-    let mut command = Command::new("timeout");
-    command.arg("20").arg(env!("CARGO_BIN_EXE_cuda-order-check"));
-    command.args(["run", "--library"]).arg(shared_library()).arg("--").arg(&path);
-    command.env("XDG_CACHE_HOME", folder.0.join("cache"));
-    let done = command.output().expect("the command is there");
-    let errors = String::from_utf8_lossy(&done.stderr);
-    assert_eq!(done.status.code(), Some(126), "{errors}");
+    let long = fs::File::create(folder.0.join("long")).expect("a new file");
+    long.set_len(8 << 30).expect("a file without blocks");
+    let run = |words: &str, setting: &str| {
+        let mut command = Command::new("timeout");
+        command.args(["-s", "KILL", "60", env!("CARGO_BIN_EXE_cuda-order-check"), "run"]);
+        command.args(["--library", shared_library().to_str().expect("it is text")]);
+        command.args(words.split_whitespace()).current_dir(&folder.0);
+        command.env("XDG_CACHE_HOME", folder.0.join("cache")).env("CUDA_ORDER_CHECK", setting);
+        let done = command.output().expect("the command is there");
+        (done.status.code(), String::from_utf8_lossy(&done.stderr).into_owned())
+    };
+    let shown = folder.0.display();
+    for (words, setting, code, part) in [
+        ("-- ./fifo", "", 126, "cannot be started"),
+        ("--suppressions fifo true", "", 2, "fifo: it is not a plain file"),
+        ("--suppressions . true", "", 2, "it is not a plain file"),
+        ("--suppressions /dev/zero true", "", 2, "/dev/zero: it is not a plain file"),
+        ("--suppressions long true", "", 2, "long: it is longer than 4 MiB"),
+        ("true", "suppressions=fifo", 2, "fifo: it is not a plain file"),
+        ("--library fifo true", "", 2, "fifo is no file"),
+        ("--library /dev/zero true", "", 2, "/dev/zero is no file"),
+    ] {
+        let (done, errors) = run(words, setting);
+        assert!(
+            done == Some(code) && errors.contains(part),
+            "{words} {setting}: {done:?} {errors}"
+        );
+    }
+    if !python() {
+        return;
+    }
+    // Where nobody reads, the findings go elsewhere, and the program goes on.
+    let program = "begin(); upload(); clear(); print('end')";
+    for (option, instead) in [
+        ("log", "so findings go here: nobody reads this pipe"),
+        ("json", "so there is no JSON: nobody reads this pipe"),
+        ("sarif", "so there is no SARIF: nobody reads this pipe"),
+    ] {
+        let (done, errors) = output(&folder, &format!("--{option} fifo"), program);
+        assert_eq!(done.stdout, b"end\n", "{option}: {errors}");
+        assert!(errors.contains(&format!("cannot write {shown}/fifo, {instead}")), "{errors}");
+    }
+    // A process gets the settings without the command, too.
+    let direct = "
+if len(sys.argv) > 1:
+    begin(); upload(); clear(); print('end'); sys.exit()
+own = os.environ['CUDA_ORDER_CHECK'].split(',')
+os.environ['CUDA_ORDER_CHECK'] = ','.join(own + [PLACE])
+os.execvp('python3', ['python3', 'program.py', 'again'])";
+    for (place, part) in [
+        ("suppressions=fifo", "fifo: it is not a plain file"),
+        ("trace=fifo", "there is no trace: nobody reads this pipe"),
+    ] {
+        let (done, errors) = output(&folder, "", &direct.replace("PLACE", &format!("{place:?}")));
+        assert_eq!(done.stdout, b"end\n", "{place}: {errors}");
+        assert!(errors.contains(part), "{place}: {errors}");
+    }
+    let wrong = direct.replace("print('end')", "pass").replace("PLACE", "'library=fifo'");
+    let (done, errors) = output(&folder, "", &wrong);
+    assert!(!done.status.success() && errors.contains("fifo cannot be opened"), "{errors}");
 }
 
 /// A child without the file of suppressions has the driver all the same.

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use cuda_order_check_engine::files;
+
 /// A file of a program or a library.
 pub struct Elf {
     file: File,
@@ -25,7 +27,7 @@ struct Part {
 impl Elf {
     /// `None` if it cannot be read, or is no such file.
     pub fn open(path: &Path) -> Option<Self> {
-        Self::read(File::open(path).ok()?)
+        Self::read(files::plain(path).ok()?)
     }
 
     /// As [`open`](Self::open), of a file that is open.

@@ -44,7 +44,7 @@ pub fn find(settings: &crate::Settings) -> Result<PathBuf, String> {
     ];
     let usual = usual.map(|folder| Path::new(folder).join(NAME));
     let mut all = named.into_iter().chain(cached(&cache)).chain(usual);
-    let found = all.find(|path| path.exists() && !is_of_other_machine(path) && !is_stand_in(path));
+    let found = all.find(|path| path.is_file() && !is_of_other_machine(path) && !is_stand_in(path));
     found.ok_or_else(|| {
         let variable = crate::VARIABLE;
         format!(
@@ -90,6 +90,10 @@ fn cached(cache: &[u8]) -> Vec<PathBuf> {
 /// Opens a library, and returns a look-up of its functions. `None` also if the loader gives the
 /// stand-in for it, which has the driver's name.
 pub fn open(path: &Path) -> Option<impl Fn(&CStr) -> *mut c_void + use<>> {
+    // The loader would wait for what writes into a pipe.
+    if !path.is_file() {
+        return None;
+    }
     let path = CString::new(path.as_os_str().as_bytes()).ok()?;
     // Not `dlopen`: a stand-in has that function too, and gives itself for the driver.
     let flags = libc::RTLD_NOW | libc::RTLD_LOCAL;

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use cuda_order_check_engine::files;
 use cuda_order_check_engine::findings::{Stacks, Suppression};
 use cuda_order_check_engine::{AccessKind, Problem, Report, Side};
 
@@ -196,7 +197,7 @@ impl Settings {
             }
             "possible" => self.possible = switch(name, value)?,
             "suppressions" => {
-                let lines = std::fs::read_to_string(value)
+                let lines = files::text(value)
                     .map_err(|error| format!("suppressions: cannot read {value}: {error}"))?;
                 let all = Suppression::from_lines(&lines);
                 self.suppressed
@@ -346,6 +347,8 @@ mod tests {
             ("stacks=1", "`stacks=1`: use on, off or full"),
             ("possible=yes", "`possible=yes`: use on or off"),
             ("suppressions=/nowhere/x", "cannot read /nowhere/x"),
+            ("suppressions=/dev/zero", "cannot read /dev/zero: it is not a plain file"),
+            ("suppressions=/dev", "cannot read /dev: it is not a plain file"),
         ] {
             let text = Settings::from_text(wrong).expect_err(wrong);
             assert!(text.contains(part) && text.lines().count() == 1, "{wrong}: {text}");

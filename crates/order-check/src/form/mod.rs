@@ -337,12 +337,8 @@ fn name(agent: &Agent) -> Option<String> {
         return None;
     }
     let (file, line) = way.place?.source?;
-    /// A longer file is not a program's source.
-    const MOST: u64 = 4 << 20;
-    if std::fs::metadata(&file).ok()?.len() > MOST {
-        return None;
-    }
-    let text = std::fs::read_to_string(file).ok()?;
+    // A longer file is not a program's source.
+    let text = crate::files::text(file).ok()?;
     words::variable(text.lines().nth((line as usize).checked_sub(1)?)?)
 }
 

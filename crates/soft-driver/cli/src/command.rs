@@ -7,6 +7,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::ExitCode;
 
+use cuda_order_check_engine::files;
 use cuda_order_check_engine::stand_in::NAMES;
 use cuda_soft_driver::Builder;
 use lexopt::Arg::{Long, Short, Value};
@@ -193,7 +194,9 @@ fn parse(ambient: &str, mut arguments: Parser) -> Result<Option<Run>, Failure> {
 fn is_software(path: &Path) -> bool {
     /// A name that only the software driver exports.
     const MARK: &[u8] = b"\0cuda_soft_driver_control\0";
-    fs::read(path).is_ok_and(|bytes| bytes.windows(MARK.len()).any(|at| at == MARK))
+    /// The file of this command is shorter.
+    const MOST: u64 = 1 << 30;
+    files::bytes(path, MOST).is_ok_and(|bytes| bytes.windows(MARK.len()).any(|at| at == MARK))
 }
 
 /// Writes the file of this command under the names of the library.

@@ -240,6 +240,8 @@ fn children_are_covered() {
 #[test]
 fn the_end_of_the_program_is_that_of_the_command() {
     let folder = Folder::new("ends");
+    pipe(&folder.0.join("pipe"));
+    let of_pipe = format!("--order_suppress=file:{}/pipe", folder.0.display());
     let status = |arguments: &[&str]| ended(&mut soft(&folder, arguments));
     assert_eq!(status(&["run", "sh", "-c", "exit 5"]).0, Some(5));
     assert_eq!(status(&["run", "sh", "-c", "kill -9 $$"]).0, Some(128 + 9));
@@ -252,6 +254,7 @@ fn the_end_of_the_program_is_that_of_the_command() {
     for (wrong, part) in [
         (&["run"][..], "there is no program"),
         (&["run", "--device=2", "true"], "there is no setting `device`"),
+        (&["run", "--order=report", &of_pipe, "true"], "pipe: it is not a plain file"),
         (&["start"], "`start` is no command"),
         (&["install"], "into which folder"),
         (&["install", "a", "b"], "usage: "),
@@ -323,6 +326,20 @@ fn installed_it_serves_a_path() {
     // Another driver stays.
     fs::remove_file(place.join("libcuda.so")).expect("it was written");
     fs::write(place.join("libcuda.so"), "another").expect("a file");
-    let (code, _, errors) = ended(&mut soft(&folder, &["install", text]));
-    assert!(code == Some(2) && errors.contains("is not the software driver"), "{errors}");
+    let refused = || {
+        let (code, _, errors) = ended(&mut soft(&folder, &["install", text]));
+        assert!(code == Some(2) && errors.contains("is not the software driver"), "{errors}");
+    };
+    refused();
+    // It is not opened: nobody writes into the pipe.
+    fs::remove_file(place.join("libcuda.so")).expect("it was written");
+    pipe(&place.join("libcuda.so"));
+    refused();
+}
+
+/// A named pipe, which nobody opens.
+fn pipe(path: &Path) {
+    let name = std::ffi::CString::new(path.as_os_str().as_encoded_bytes()).expect("no zero");
+    // SAFETY: a path.
+    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
 }

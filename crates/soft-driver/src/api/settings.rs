@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use cuda_order_check_engine::files;
 use cuda_order_check_engine::findings::Suppression;
 use cuda_order_check_engine::{HostOrder, Warnings};
 
@@ -101,7 +102,7 @@ impl Builder {
             "order_format" => self.order_json(choice("text", "json")?),
             "order_suppress" => match value.strip_prefix("file:") {
                 Some(path) => {
-                    let text = std::fs::read_to_string(path)
+                    let text = files::text(path)
                         .map_err(|error| format!("order_suppress: cannot read {path}: {error}"))?;
                     let all = Suppression::from_lines(&text)?;
                     all.into_iter().fold(self, Self::suppress)
@@ -258,6 +259,8 @@ mod tests {
             ("order=report order_exitcode=256", "use 0 to 255"),
             ("order=report order_suppress=race:x", "is not a suppression: use call:NAME"),
             ("order=report order_suppress=file:/nowhere/x", "cannot read /nowhere/x"),
+            #[cfg(unix)]
+            ("order=report order_suppress=file:/dev/zero", "/dev/zero: it is not a plain file"),
             ("order=report order_host=all", "use `submission` or `reported`"),
             ("latency=1.5", "use whole microseconds"),
             (

@@ -1,10 +1,10 @@
 use core::ffi::{CStr, c_void};
 use std::collections::HashMap;
-use std::fs::OpenOptions;
 use std::sync::PoisonError;
 use std::time::Instant;
 
 use cuda_order_check_engine::feed::Feed;
+use cuda_order_check_engine::files;
 use cuda_order_check_engine::{Options, Warnings};
 
 use crate::fork::watch_forks;
@@ -53,8 +53,7 @@ pub fn watch_host(off: Option<&'static str>, resolve: &dyn Fn(&CStr) -> *mut c_v
 pub(crate) fn start(resolve: &dyn Fn(&CStr) -> *mut c_void, settings: &Settings) {
     let open = |path: &String| {
         let path = path.replace("%p", &std::process::id().to_string());
-        let file = OpenOptions::new().create(true).append(true).open(&path);
-        output::open(&path, "there is no trace", file)
+        output::open(&path, "there is no trace", files::appended(&path))
     };
     if let Some(file) = settings.trace.as_ref().and_then(open) {
         let counts = Lock::new(Rank::Counts, HashMap::new());
