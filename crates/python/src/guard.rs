@@ -31,16 +31,21 @@ impl<T: Send + Sync> Closing<T> {
     }
 
     /// Closes the object and returns its value, or none if it is closed. The object stays open, and
-    /// the text says why, if another thread uses it or if `ready` refuses. `ready` runs under a
-    /// lock that others take with the GIL: it must not touch Python, nor make driver calls.
+    /// the text says why, if another thread uses it, for which `busy` is called, or if `ready`
+    /// refuses. Both run under a lock that others take with the GIL: they must not touch Python, nor
+    /// make driver calls.
     pub(crate) fn take_alone(
         &self,
+        busy: impl FnOnce(&T) -> Result<(), String>,
         ready: impl FnOnce(&mut T) -> Result<(), String>,
     ) -> Result<Option<T>, String> {
-        let busy = || "another thread uses the timeline right now; call poison again".to_owned();
         let mut place = self.lock();
         let Some(shared) = place.as_mut() else { return Ok(None) };
-        ready(Arc::get_mut(shared).ok_or_else(busy)?)?;
+        let Some(own) = Arc::get_mut(shared) else {
+            busy(shared)?;
+            return Err("another thread uses the timeline right now; call poison again".to_owned());
+        };
+        ready(own)?;
         Ok(place.take().and_then(Arc::into_inner))
     }
 

@@ -156,7 +156,12 @@ impl Timeline {
                 Some(context) if !is_open => Some(Arc::new(substitute(&context)?)),
                 _ => None,
             };
-            let taken = self.0.take_alone(|inner| {
+            // A signal may be blocked here, too. The rest comes once it is over.
+            let busy = |inner: &Inner| match &inner.timeline {
+                Some(timeline) => timeline.release_waits().map_err(|error| error.to_string()),
+                None => Ok(()),
+            };
+            let taken = self.0.take_alone(busy, |inner| {
                 let (Some(other), Some(timeline)) = (&other, &mut inner.timeline) else {
                     return Ok(());
                 };

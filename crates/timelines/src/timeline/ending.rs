@@ -21,9 +21,14 @@ impl Timeline {
         refuse_fork()?;
         // Before the lock: a signal of another thread may have it, and wait for a stream that this
         // releases.
+        self.release_now();
+        self.end(&mut deferring_observers(lock(&self.slot.state)))
+    }
+
+    /// The method [`release_waits`](Self::release_waits).
+    pub(super) fn release_now(&self) {
         self.special.fetch_or(ENDS, Ordering::Relaxed);
         self.slot.line.poison(None);
-        self.end(&mut deferring_observers(lock(&self.slot.state)))
     }
 
     /// Has the stream end all waits after its last signal, if it still works.
@@ -172,7 +177,7 @@ impl Follow for Ending {
 #[cfg(target_os = "linux")]
 mod tests {
     use super::*;
-    use crate::{Error, TimelineFile};
+    use crate::{Error, HostTimeline, TimelineFile};
     use cuda_events::{Context, Device, Driver, LoadOptions, Stream, StreamOptions};
     use cuda_soft_driver::{Fault, SoftDriver, abi::CUresult};
 
@@ -203,6 +208,38 @@ mod tests {
             let found = (mark.is_lost(), mark.is_idle());
             assert_eq!(found, (refused, !refused), "{nth} {after}");
         }
+    }
+
+    /// Where a timeline's stream is gone, another one ends it once its signals are reached. A signal
+    /// that was pending takes the poison away from streams.
+    #[test]
+    #[allow(unsafe_code)]
+    fn waits_are_released_without_the_stream() {
+        let soft = SoftDriver::new();
+        // SAFETY: the software driver has the driver's ABI, and its functions are part of this
+        // program.
+        let driver = unsafe {
+            Driver::from_resolver(&mut |name| soft.resolve(name), &LoadOptions::new()).unwrap()
+        };
+        let context = Device::new(driver, 0).and_then(Context::primary).unwrap();
+        let stream = || Stream::new(&context, StreamOptions::new()).unwrap();
+        let (latch, follower) = (HostTimeline::new(&context).unwrap(), stream());
+        let mut timeline = Timeline::new(stream()).unwrap();
+        latch.wait_ahead(timeline.stream(), 1).unwrap();
+        timeline.signal().unwrap();
+        timeline.wait_ahead(&follower, 5).unwrap();
+        timeline.release_waits().unwrap();
+        follower.synchronize().unwrap();
+        assert_eq!(timeline.signal().map(drop), Err(Error::Poisoned));
+        assert_eq!(timeline.move_to(stream()), Ok(false), "a signal is pending");
+        latch.signal().unwrap();
+        timeline.stream().synchronize().unwrap();
+        assert!(!timeline.slot.line.releases_all(), "the signal has written over it");
+        assert_eq!(timeline.move_to(stream()), Ok(true));
+        assert_eq!(timeline.poison(), Ok(()));
+        context.synchronize().unwrap();
+        assert!(timeline.slot.line.releases_all());
+        assert_eq!(timeline.move_to(stream()), Ok(false), "it has ended");
     }
 
     /// A poison may wait for the lock of a signal that is blocked in the driver. No later signal

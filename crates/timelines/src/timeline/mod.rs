@@ -359,8 +359,14 @@ impl Timeline {
         same_context(&stream, self.stream.context())?;
         // What two streams write has no order. So nothing may be pending, and a signal that the
         // driver refused may still come.
-        let submitted = lock(&self.slot.state).submitted;
-        if self.slot.line.reached() != submitted || self.slot.line.is_poisoned() {
+        let (submitted, over) = {
+            let state = lock(&self.slot.state);
+            (state.submitted, state.over)
+        };
+        // Of a poison that only released the waits, the stream has nothing to write.
+        let is_released = *self.special.get_mut() & ENDS != 0 && !over;
+        let is_poisoned = self.slot.line.is_poisoned() && !is_released;
+        if self.slot.line.reached() != submitted || is_poisoned {
             return Ok(false);
         }
         let foreign = self.word.is_some() || !is_own;
@@ -489,6 +495,17 @@ impl Timeline {
     /// for it may stay blocked.
     pub fn poison(&self) -> Result<()> {
         self.end_now()
+    }
+
+    /// The begin of [`poison`](Self::poison): all that it does without the stream, which may be gone.
+    ///
+    /// A signal that is pending takes the poison away from streams once more. So when the signals are
+    /// reached, the timeline must be [moved](Self::move_to) and poisoned.
+    #[doc(hidden)]
+    pub fn release_waits(&self) -> Result<()> {
+        refuse_fork()?;
+        self.release_now();
+        Ok(())
     }
 
     #[allow(unsafe_code)]
