@@ -21,8 +21,8 @@ make for certain. GRID and BLOCK are X, X,Y or X,Y,Z. Each ARGUMENT is a number 
 0x7f1200000000) for one parameter, or all bytes of it as 'bytes:' and hexadecimal digits. Parameters
 without one are unknown.
 
-exit codes: 0 printed; 1 the file or an image in it cannot be read; 2 wrong arguments;
-3 there is no such kernel, or no image at all";
+exit codes: 0 printed; 1 the file cannot be read, or has no image that can; 2 wrong arguments;
+3 there is no such kernel, or none at all";
 
 fn main() -> ExitCode {
     let mut file = None;
@@ -181,6 +181,12 @@ fn print(
     } else if printed {
         ExitCode::SUCCESS
     } else {
+        match wanted {
+            Some(name) => eprintln!(
+                "kernel-access: there is no kernel {name}; without KERNEL all are printed"
+            ),
+            None => eprintln!("kernel-access: the image has no kernel"),
+        }
         ExitCode::from(3)
     })
 }

@@ -48,7 +48,8 @@ pub fn find(settings: &crate::Settings) -> Result<PathBuf, String> {
     found.ok_or_else(|| {
         let variable = crate::VARIABLE;
         format!(
-            "there is no {NAME} here; --library, or {variable}=library=PATH, names one elsewhere"
+            "there is no {NAME} here; --library, or {variable}=library=PATH, names one elsewhere; \
+             without a GPU: cuda-soft-driver run -- cuda-order-check run -- PROGRAM"
         )
     })
 }
