@@ -140,6 +140,7 @@ impl State {
         // A stream whose last task is done counts as busy until it is looked at once more.
         if self.engine.contexts.is_busy(context, index) {
             self.streams[index].destroyed = true;
+            self.streams.hand_on(index);
         } else {
             self.streams.remove(index);
         }

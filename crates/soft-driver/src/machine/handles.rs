@@ -3,13 +3,14 @@
 //!
 //! They look like the real ones, which are addresses: below 2^47 and aligned, so that a program may
 //! keep one in a signed or floating-point number. From the top: 4 bits of kind, 4 of machine, 4 of
-//! the machine's life, 11 that are 0, 21 of index, 3 that are 0. The kinds are chosen so that
+//! the machine's life, 11 that are 0, 21 of number, 3 that are 0. The kinds are chosen so that
 //! the addresses are in a part of the address space where no system maps anything: code that
 //! mistakes a handle for a pointer faults at once.
 //!
 //! A handle comes back, as on a card, so that a program which keeps state by handle is caught. A
-//! card gives the place of a destroyed stream, node or user object to the next one. Of the other
-//! kinds it has some places that are free, and gives the one that was free for longest.
+//! card gives the place of a destroyed stream, node or user object to the next one, also while the
+//! work of that stream goes on. Of the other kinds it has some places that are free, and gives the
+//! one that was free for longest.
 
 use std::collections::VecDeque;
 
@@ -71,17 +72,27 @@ const LIFE_BITS: u32 = 4;
 const SLOT_AT: u32 = LIFE_AT + LIFE_BITS;
 const KIND_AT: u32 = SLOT_AT + 4;
 
-fn pack(kind: Kind, slot: usize, life: u64, index: u32) -> u64 {
+fn pack(kind: Kind, slot: usize, life: u64, number: u32) -> u64 {
     (kind as u64) << KIND_AT
         | (slot as u64) << SLOT_AT
         | (life & ((1 << LIFE_BITS) - 1)) << LIFE_AT
-        | u64::from(index) << INDEX_AT
+        | u64::from(number) << INDEX_AT
 }
 
 struct Entry<T> {
     /// The number of the call that made it.
     born: u64,
     value: Option<T>,
+    /// That of its handle: mostly its index.
+    number: u32,
+    /// That of the next handle here. It is another one if the next object elsewhere has this handle.
+    then: u32,
+}
+
+impl<T> Entry<T> {
+    const fn free(number: u32) -> Self {
+        Self { born: 0, value: None, number, then: number }
+    }
 }
 
 /// Why a number is not a handle of something that lives.
@@ -106,6 +117,8 @@ pub(crate) struct Table<T> {
     /// Which owner of the machine this is.
     life: u64,
     entries: Vec<Entry<T>>,
+    /// Where the last object of each number is.
+    at: Vec<u32>,
     /// The places without anything: the one that was free for longest first.
     free: VecDeque<u32>,
     live: usize,
@@ -120,6 +133,7 @@ impl<T> Table<T> {
             slot,
             life: 0,
             entries: Vec::new(),
+            at: Vec::new(),
             free: VecDeque::new(),
             live: 0,
             places: 1 << INDEX_BITS,
@@ -130,6 +144,7 @@ impl<T> Table<T> {
     pub(crate) fn reset(&mut self, life: u64) {
         self.life = life;
         self.entries = Vec::new();
+        self.at = Vec::new();
         self.free = VecDeque::new();
         self.live = 0;
         self.places = 1 << INDEX_BITS;
@@ -153,17 +168,43 @@ impl<T> Table<T> {
         let index = match self.next_free() {
             Some(index) => index,
             None => {
-                let first = u32::try_from(self.entries.len()).ok()?;
-                let more = first == 0 && !self.is_last_first();
+                let more = self.entries.is_empty() && !self.is_last_first();
                 let fresh = if more { PLACES_AT_FIRST } else { 1 };
-                self.entries.extend((0..fresh).map(|_| Entry { born: 0, value: None }));
+                let first = self.add(fresh)?;
                 self.free.extend(first + 1..first + fresh);
                 first
             }
         };
-        self.entries[index as usize] = Entry { born, value: Some(value) };
+        let entry = &mut self.entries[index as usize];
+        (entry.born, entry.value) = (born, Some(value));
+        self.at[entry.number as usize] = index;
         self.live += 1;
         Some((index, self.handle(index)))
+    }
+
+    /// Adds places, each with a number of its own. The first of them.
+    fn add(&mut self, fresh: u32) -> Option<u32> {
+        let first = u32::try_from(self.entries.len()).ok()?;
+        self.entries.extend((first..first + fresh).map(Entry::free));
+        self.at.extend(first..first + fresh);
+        Some(first)
+    }
+
+    /// What is at `index` was destroyed, and goes on: the next object gets its handle, which finds
+    /// that one from then on. If all places are taken, the handle comes back when it ends.
+    pub(crate) fn hand_on(&mut self, index: u32) {
+        let place = match self.free.pop_back() {
+            Some(place) => place,
+            None if self.entries.len() < self.places => match self.add(1) {
+                Some(place) => place,
+                None => return,
+            },
+            None => return,
+        };
+        let (ends, next) = (index as usize, place as usize);
+        self.entries[ends].then = self.entries[next].number;
+        self.entries[next] = Entry::free(self.entries[ends].number);
+        self.free.push_back(place);
     }
 
     /// Whether the next one gets the place of the one that went last. Measured.
@@ -177,8 +218,11 @@ impl<T> Table<T> {
 
     /// The index of a handle.
     pub(crate) fn find(&self, handle: u64) -> Result<u32, Bad> {
-        let index = (handle >> INDEX_AT) as u32 & ((1 << INDEX_BITS) - 1);
-        if handle == self.handle(index) && self.get(index).is_some() {
+        let number = (handle >> INDEX_AT) as u32 & ((1 << INDEX_BITS) - 1);
+        if let Some(index) = self.at.get(number as usize).copied()
+            && handle == self.handle(index)
+            && self.get(index).is_some()
+        {
             return Ok(index);
         }
         let slot = (handle >> SLOT_AT & 0xF) as usize;
@@ -205,7 +249,9 @@ impl<T> Table<T> {
     }
 
     pub(crate) fn remove(&mut self, index: u32) -> Option<T> {
-        let value = self.entries.get_mut(index as usize)?.value.take()?;
+        let entry = self.entries.get_mut(index as usize)?;
+        let value = entry.value.take()?;
+        entry.number = entry.then;
         self.free.push_back(index);
         self.live -= 1;
         Some(value)
@@ -246,7 +292,8 @@ impl<T> Table<T> {
 
     /// The handle of what lives at `index`.
     pub(crate) fn handle(&self, index: u32) -> u64 {
-        pack(self.kind, self.slot, self.life, index)
+        let number = self.entries.get(index as usize).map_or(index, |entry| entry.number);
+        pack(self.kind, self.slot, self.life, number)
     }
 }
 
@@ -304,6 +351,41 @@ mod tests {
         let first = [(); 4].map(|()| round());
         assert_eq!([(); 4].map(|()| round()), first);
         assert!(!first[1..].contains(&first[0]));
+    }
+
+    #[test]
+    fn the_handle_of_what_goes_on_is_that_of_the_next_one() {
+        let mut table = Table::new(Kind::Stream, 0);
+        let [(first, handle), (_, other)] = [0, 1].map(|born| table.insert(born, born).unwrap());
+        table.hand_on(first);
+        assert_eq!(table.find(handle), Ok(first), "until there is another one");
+        let (second, again) = table.insert(2, 2).unwrap();
+        assert_eq!((again, table.find(handle)), (handle, Ok(second)));
+        assert_eq!([first, second].map(|index| table.handle(index)), [handle; 2]);
+        // Once more, and the first one ends before the second one.
+        table.hand_on(second);
+        let (third, again) = table.insert(3, 3).unwrap();
+        assert_eq!((again, table.find(handle)), (handle, Ok(third)));
+        assert_eq!(table.remove(first), Some(0));
+        assert_eq!(table.find(handle), Ok(third));
+        assert_eq!(table.remove(second), Some(2));
+        assert_eq!(table.remove(third), Some(3));
+        assert_eq!(table.find(handle), Err(Bad::Stale));
+        // Each number is there once.
+        let all: Vec<_> = (0..6).map(|born| table.insert(born, born).unwrap()).collect();
+        let mut handles: Vec<_> = all.iter().map(|of| of.1).chain([other]).collect();
+        assert!(all.iter().all(|(index, handle)| table.find(*handle) == Ok(*index)));
+        handles.sort_unstable();
+        handles.dedup();
+        assert_eq!(handles.len(), 7);
+        // Where all places are taken, it comes back at the end.
+        let mut full = Table::new(Kind::Stream, 0);
+        full.places = 1;
+        let (only, handle) = full.insert(0, ()).unwrap();
+        full.hand_on(only);
+        assert!(full.insert(1, ()).is_none() && full.find(handle) == Ok(only));
+        full.remove(only);
+        assert_eq!(full.insert(1, ()), Some((only, handle)));
     }
 
     #[test]
