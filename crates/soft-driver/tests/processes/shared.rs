@@ -379,12 +379,7 @@ fn inner_semaphores() {
 #[test]
 #[cfg(target_env = "gnu")]
 fn a_fork_during_the_start_has_all_of_it() {
-    let path = std::env::temp_dir().join(format!("cuda-soft-driver-start-{}", std::process::id()));
-    std::fs::write(&path, "").unwrap();
-    let text = format!("order=report,order_suppress=file:{}", path.display());
-    let ended = std::panic::catch_unwind(|| run("inner_fork_during_the_start", &text));
-    std::fs::remove_file(path).unwrap();
-    ended.unwrap();
+    run("inner_fork_during_the_start", "time=virtual,seed=random");
 }
 
 #[test]
@@ -392,6 +387,8 @@ fn a_fork_during_the_start_has_all_of_it() {
 #[ignore = "another process, which the tests start: cargo test -p cuda-soft-driver --test \
     processes"]
 fn inner_fork_during_the_start() {
+    use std::io::Read;
+    use std::os::fd::AsRawFd;
     use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
     use std::time::Duration;
     fn this_thread() -> i32 {
@@ -410,17 +407,19 @@ fn inner_fork_during_the_start() {
     let init = unsafe { libc::dlsym(handle, c"cuInit".as_ptr()) };
     assert!(!init.is_null());
     let init: unsafe extern "C" fn(u32) -> u32 = unsafe { std::mem::transmute(init) };
-    let settings = std::env::var("CUDA_SOFT_DRIVER").unwrap();
-    let (_, fifo) = settings.rsplit_once(':').unwrap();
-    // The library reads it once when it is loaded, too.
-    std::fs::remove_file(fifo).unwrap();
-    let name = std::ffi::CString::new(fifo).unwrap();
-    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+    // The start prints its seed to standard error: a full pipe.
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    let (writer, errors) = (writer.as_raw_fd(), unsafe { libc::dup(2) });
+    unsafe {
+        assert_eq!(libc::fcntl(writer, libc::F_SETFL, libc::O_NONBLOCK), 0);
+        while libc::write(writer, [0_u8; 4096].as_ptr().cast(), 4096) > 0 {}
+        assert_eq!(libc::fcntl(writer, libc::F_SETFL, 0), 0);
+        assert_eq!(libc::dup2(writer, 2), 2);
+    }
     let (first, forks, forked) = (AtomicI32::new(0), this_thread(), AtomicBool::new(false));
     std::thread::scope(|scope| {
         scope.spawn(|| {
             first.store(this_thread(), Ordering::SeqCst);
-            // The start reads the file of suppressions, which nobody has written.
             assert_eq!(unsafe { init(0) }, 0);
         });
         while first.load(Ordering::SeqCst) == 0 || !sleeps(first.load(Ordering::SeqCst)) {
@@ -430,7 +429,7 @@ fn inner_fork_during_the_start() {
             while !forked.load(Ordering::SeqCst) && !sleeps(forks) {
                 std::hint::spin_loop();
             }
-            drop(std::fs::OpenOptions::new().write(true).open(fifo).unwrap());
+            assert!(reader.read(&mut [0; 1 << 16]).unwrap() > 4096);
         });
         let child = unsafe { libc::fork() };
         if child == 0 {
@@ -443,6 +442,7 @@ fn inner_fork_during_the_start() {
         forked.store(true, Ordering::SeqCst);
         let mut status = 0;
         assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+        assert_eq!(unsafe { libc::dup2(errors, 2) }, 2);
         assert_eq!(status, 0, "the child has ended");
     });
 }
