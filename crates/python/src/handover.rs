@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::users;
 use pyo3::PyResult;
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_peercred};
@@ -104,7 +105,7 @@ fn start() -> Result<Offers> {
                 std::thread::sleep(AGAIN);
                 continue;
             };
-            let is_own = is_of_own_user(&client);
+            let is_own = user_of(&client).is_ok_and(|(_, is_own)| is_own);
             if !is_own && Arc::strong_count(&strangers) > STRANGERS {
                 continue;
             }
@@ -127,13 +128,11 @@ fn start() -> Result<Offers> {
     Ok(Offers { name, secret, files: Vec::new() })
 }
 
-/// Whether the process at the other end has the same user, or root's rights.
-fn is_of_own_user(client: &UnixStream) -> bool {
-    /// Every user whom the namespace of this process does not have. `nobody` has the same number.
-    const UNMAPPED: u32 = 65534;
-    let own = rustix::process::geteuid();
-    let is_own = |peer: rustix::process::Uid| peer == own && peer.as_raw() != UNMAPPED;
-    socket_peercred(client).is_ok_and(|peer| is_own(peer.uid) || peer.uid.is_root())
+/// The user of the process at the other end, and whether it is the same one, or root.
+fn user_of(peer: impl AsFd) -> rustix::io::Result<(u32, bool)> {
+    let (user, own) = (socket_peercred(peer)?.uid.as_raw(), rustix::process::geteuid().as_raw());
+    let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    Ok((user, users::is_own(own, user, &map)))
 }
 
 /// The socket that this process listens on.
@@ -231,6 +230,11 @@ fn answer(mut client: &UnixStream) -> Result<()> {
     Ok(())
 }
 
+fn stranger(user: u32) -> Error {
+    let text = format!("its socket is user {user}'s, who is neither this process's nor root");
+    Error::new(ErrorKind::PermissionDenied, text)
+}
+
 /// Gets the file from its process, which may be this one. While it waits, it calls `signals` several
 /// times a second, and ends with that one's error.
 pub(crate) fn fetch(
@@ -275,12 +279,21 @@ pub(crate) fn fetch(
                 .map(|message| message.bytes)
         },
     ];
-    for step in &mut steps {
+    for (at, step) in steps.iter_mut().enumerate() {
         loop {
             match again(step())? {
                 None => {}
                 Some(Ok(_)) => break,
                 Some(Err(error)) => return Ok(Err(error)),
+            }
+        }
+        // It is connected. After the exporter's end anybody may have taken the name, to learn the
+        // secret, or to send a file of its own.
+        if at == 0 {
+            match user_of(&server) {
+                Ok((_, true)) => {}
+                Ok((user, false)) => return Ok(Err(stranger(user))),
+                Err(error) => return Ok(Err(error.into())),
             }
         }
     }

@@ -19,6 +19,7 @@ mod host;
 mod point;
 mod shared;
 mod timeline;
+mod users;
 
 #[pyo3::pymodule(name = "_native")]
 mod native {

@@ -349,6 +349,34 @@ def test_clients_of_another_user_take_few_places(backend, device):
     assert max(seen) <= before + 8
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_server_of_another_user_gets_no_secret(backend, device):
+    good = recorded(backend, device.create_stream())
+    forged = forge(good, os.urandom(16), timeline=os.urandom(8))
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            os.setuid(12345)
+            server = socket.socket(socket.AF_UNIX)
+            server.bind(socket_of(forged)[0])
+            server.listen()
+            os.write(writer, b"listens")
+            server.settimeout(PATIENCE)
+            client, _ = server.accept()
+            client.settimeout(PATIENCE)
+            code = 0 if client.recv(1) == b"" else 2
+        finally:
+            os._exit(code)
+    os.close(writer)
+    assert os.read(reader, 7) == b"listens"
+    os.close(reader)
+    with pytest.raises(RuntimeError, match="its socket is user 12345's, who is neither"):
+        backend.import_event(forged, 0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
 def test_a_forked_worker_does_not_keep_the_socket(backend):
     fork = "import os, time\nif os.fork() == 0:\n    time.sleep(300)\n"
     program = MAKER.replace("sys.stdin.read()", fork + "print('forked', flush=True)\nsys.stdin.read()")
