@@ -2,7 +2,7 @@
 //!
 //!     events-bench measure --driver null|soft|native [--out FILE] [--rounds N] [--quick]
 //!                          [--only operations,threads,loading,completions,timelines,
-//!                           sharing,spans,host]
+//!                           sharing,spans,host,crowd]
 //!     events-bench loops   --driver null|soft|native --calls N
 //!     events-bench report  FILE [--driver NAME] [--against EARLIER]
 //!
@@ -12,6 +12,7 @@
 //! table of the measurements, and with `--against` names what became worse than in an earlier file. The libraries of the null and the software driver are in the program's folder.
 
 mod completions;
+mod crowd;
 mod host;
 mod loops;
 mod processes;
@@ -242,8 +243,17 @@ fn count(options: &Options) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-const PARTS: [&str; 8] =
-    ["operations", "threads", "loading", "completions", "timelines", "sharing", "spans", "host"];
+const PARTS: [&str; 9] = [
+    "operations",
+    "threads",
+    "loading",
+    "completions",
+    "timelines",
+    "sharing",
+    "spans",
+    "host",
+    "crowd",
+];
 
 fn measure(name: &str, options: &Options) -> ExitCode {
     let quick = options.quick;
@@ -323,6 +333,9 @@ fn measure(name: &str, options: &Options) -> ExitCode {
     }
     if name != "null" && wanted("host") {
         host::measure(&context, if quick { 50 } else { 1000 }, &mut report);
+    }
+    if name != "null" && wanted("crowd") {
+        crowd::measure(&context, if quick { 50 } else { 1000 }, &mut report);
     }
     ExitCode::SUCCESS
 }

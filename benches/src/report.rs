@@ -208,6 +208,10 @@ pub fn figures(rows: &[Value], driver: &str) -> Vec<Figure> {
                 let name = format!("stage: {}{between}", text("way"));
                 add(name, "us", None, row["to_host_us"]["p50"].as_f64(), None, None);
             }
+            "crowd wake" => {
+                let name = format!("woken beside {} threads: {}", row["threads"], text("way"));
+                add(name, "us", None, number("p50_us"), None, None);
+            }
             "build" => {
                 let unit = match text("unit") {
                     "s" => "s",

@@ -253,7 +253,7 @@ impl Drop for Bytes<'_> {
     }
 }
 
-const WAYS: [&str; 5] = [
+pub const WAYS: [&str; 5] = [
     "point, spinning",
     "point, sleeping",
     "point, future",
@@ -287,7 +287,7 @@ fn row(way: &str, between: Between, others: usize, late: Vec<f64>) -> Value {
 }
 
 /// From the end of the host function, so that what is between is in it.
-fn lateness(
+pub fn lateness(
     context: &Context,
     timeline: &Timeline,
     way: &str,
