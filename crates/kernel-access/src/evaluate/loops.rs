@@ -190,7 +190,7 @@ impl Evaluator<'_> {
                     let mode = match (mode, step, difference) {
                         (Mode::Same, Some(step), _) => Mode::Step(step),
                         (Mode::Same, None, Some(difference)) => {
-                            self.high(key, &difference, &head, entry, state).unwrap_or(Mode::Lost)
+                            self.high(&difference, &head, state).unwrap_or(Mode::Lost)
                         }
                         _ => Mode::Lost,
                     };
@@ -266,16 +266,9 @@ impl Evaluator<'_> {
         quotient.is_some_and(|quotient| quotient.is_congruent(&own))
     }
 
-    /// The register that this one is the upper half of: before the loop, and as far as it changes in a
-    /// turn by `difference`.
-    pub(super) fn high(
-        &mut self,
-        own: (bool, u16),
-        difference: &Form,
-        head: &Head,
-        entry: &State,
-        state: &State,
-    ) -> Option<Mode> {
+    /// The register that one is the upper half of as far as it changes in a turn by `difference`. The
+    /// next check asks whether it is one before the loop.
+    pub(super) fn high(&mut self, difference: &Form, head: &Head, state: &State) -> Option<Mode> {
         let mut steps: Vec<((bool, u16), i128)> = head
             .modes
             .iter()
@@ -290,7 +283,7 @@ impl Evaluator<'_> {
             let now = self.symbols.quotient(&low, SINGLE, &state.facts)?;
             let next = self.symbols.quotient(&low.and(step)?, SINGLE, &state.facts)?;
             let fits = next.plus(-1, &now)?.is_congruent(difference);
-            (fits && self.is_high(entry, own, of)).then_some(Mode::High(of.0, of.1))
+            fits.then_some(Mode::High(of.0, of.1))
         })
     }
 }
