@@ -389,3 +389,74 @@ fn joined(mut all: Vec<Range<u64>>) -> Vec<Range<u64>> {
     }
     joined
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use cuda_kernel_access::code::{Code, Launch};
+    use cuda_kernel_access::ptx::Module;
+    use cuda_kernel_access::touch::{may_touch, summary, surely_touched};
+
+    use super::*;
+
+    const MEMORY: u64 = 0x7000;
+
+    /// Stores four bytes.
+    const KERNEL: &str = ".version 8.0\n.target sm_90\n.address_size 64\n\
+        .entry kernel(.param .u64 to)\n{ .reg .b64 a; ld.param.u64 a, [to]; st.u32 [a], 1; ret; }\n";
+
+    /// Accesses of four bytes, by their places: some that are sure, and some that may be.
+    fn evaluated(sure: &[(u64, Does)], perhaps: &[(u64, Does)]) -> Evaluated {
+        let module = Module::parse(KERNEL).expect("it is PTX");
+        let code = Code::from_ptx(&module, "kernel").expect("it is known");
+        let launch = Launch::new([1; 3], [1; 3], MEMORY.to_le_bytes().to_vec());
+        let touch = |(place, kind): &(u64, Does)| {
+            let mut touch = surely_touched(&code, &launch).remove(0);
+            (touch.kind, touch.address) = (*kind, MEMORY + 64 * place);
+            touch
+        };
+        let span = |(place, kind): &(u64, Does)| {
+            let mut span = may_touch(&code, &launch).expect("it is known").remove(0);
+            span.kind = *kind;
+            span.bytes = Some(MEMORY + 64 * place..MEMORY + 64 * place + 4);
+            span
+        };
+        let spans = sure.iter().chain(perhaps).map(span).collect();
+        let summary = Arc::new(summary(&code).expect("it is known"));
+        let bounds = Ok(Bounds { summary, spans });
+        Evaluated { sure: sure.iter().map(touch).collect(), bounds, waits: false }
+    }
+
+    /// Each kernel reads what the other writes, at two places: all pairs count.
+    #[test]
+    fn a_kernel_writes_if_it_does_at_any_of_the_places() {
+        let code = || Arc::new(KernelCode::new("kernel".to_owned(), 90, None));
+        let [one, two] = [(); 2].map(|()| Values::new(code(), [1; 6], &[]));
+        let (memory, places) =
+            (MEMORY..MEMORY + 4096, [MEMORY..MEMORY + 4, MEMORY + 64..MEMORY + 68]);
+        let none: &[(u64, Does)] = &[];
+        for (first, second) in [(Does::Read, Does::Write), (Does::Write, Does::Read)] {
+            let (all, others) = ([(0, first), (1, second)], [(0, second), (1, first)]);
+            let both = Bytes { ranges: places.to_vec(), writes: [true; 2] };
+            for (ours, theirs, expected) in [
+                ((&all[..], none), (&others[..], none), Verdict::Certain(both.clone())),
+                ((&all, none), (none, &others), Verdict::Likely(both.clone())),
+                ((none, &all), (&others, none), Verdict::Likely(both)),
+            ] {
+                let [ours, theirs] = [ours, theirs].map(|(sure, more)| evaluated(sure, more));
+                let verdict = of_two([(&one, &ours), (&two, &theirs)], &[], Some(&memory));
+                assert_eq!(verdict, expected, "{ours:?} {theirs:?}");
+            }
+        }
+        // Of one place the other kernel only reads.
+        let (ours, theirs) =
+            (evaluated(&[(1, Does::Write)], none), evaluated(none, &[(1, Does::Read)]));
+        for (pair, writes) in [([&ours, &theirs], [true, false]), ([&theirs, &ours], [false, true])]
+        {
+            let verdict = of_two([(&one, pair[0]), (&two, pair[1])], &[], Some(&memory));
+            let bytes = Bytes { ranges: vec![places[1].clone()], writes };
+            assert_eq!(verdict, Verdict::Likely(bytes));
+        }
+    }
+}
