@@ -467,3 +467,6 @@ pub(crate) fn set(
         }
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+//! Copies between two devices that the software driver does not have, in front of a driver that does
+//! nothing.
+
+use core::ffi::{CStr, c_void};
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use cuda_order_check_engine::feed::Memory;
+
+use super::*;
+use crate::hooks::declare::take_findings;
+use crate::hooks::streams;
+use crate::settings::Settings;
+use crate::watch::start::start;
+use crate::watch::streams::NON_BLOCKING;
+
+/// Contexts: two of the first device, and one of the second.
+const FIRST: Handle = 0x100;
+const OTHER: Handle = 0x102;
+const SECOND: Handle = 0x101;
+const HERE: Address = 0x7f00_0000_0000;
+const THERE: Address = 0x7f01_0000_0000;
+const BYTES: usize = 4096;
+const CALL: Call = Call { name: "cuMemsetD8Async", per_thread: false };
+
+static CURRENT: AtomicUsize = AtomicUsize::new(FIRST);
+
+extern "C" fn current(context: *mut Handle) -> Code {
+    // SAFETY: a place for the answer.
+    unsafe { *context = CURRENT.load(Ordering::Relaxed) };
+    OK
+}
+
+extern "C" fn device(device: *mut i32) -> Code {
+    // SAFETY: as above.
+    unsafe { *device = (CURRENT.load(Ordering::Relaxed) & 1) as i32 };
+    OK
+}
+
+extern "C" fn attribute(value: *mut u32, which: c_uint, address: Address) -> Code {
+    // SAFETY: as above.
+    unsafe {
+        *value = match which {
+            // The memory of a device, and its number.
+            2 => 2,
+            9 => u32::from(address >= THERE),
+            _ => 0,
+        }
+    };
+    OK
+}
+
+/// A new watch, with a stream of each context, and memory of both devices.
+fn anew() -> [Handle; 3] {
+    let resolve = |name: &CStr| match name.to_bytes() {
+        b"cuCtxGetCurrent" => current as *mut c_void,
+        b"cuCtxGetDevice" => device as *mut c_void,
+        b"cuPointerGetAttribute" => attribute as *mut c_void,
+        _ => core::ptr::null_mut(),
+    };
+    start(&resolve, &Settings::from_text("log=/dev/null,stacks=off").expect("it is valid"));
+    let all = [(FIRST, 0x201), (OTHER, 0x202), (SECOND, 0x203)];
+    for (context, mut stream) in all {
+        CURRENT.store(context, Ordering::Relaxed);
+        streams::create(&CALL, || OK, &mut stream, NON_BLOCKING);
+        let memory = if context == SECOND { THERE } else { HERE };
+        begin(&CALL, |watch| watch.allocated(memory, BYTES, Memory::Device));
+    }
+    CURRENT.store(FIRST, Ordering::Relaxed);
+    all.map(|(_, stream)| stream)
+}
+
+/// All copies of a batch.
+fn in_batch(stream: Handle, pairs: &[[Address; 2]]) {
+    let call = Call { name: "cuMemcpyBatchAsync", per_thread: false };
+    let [to, from] = [0, 1].map(|at| pairs.iter().map(|pair| pair[at]).collect::<Vec<_>>());
+    let bytes = vec![64; pairs.len()];
+    let none = OfBatch { all: core::ptr::null(), first: core::ptr::null(), count: 0 };
+    let sides = [to.as_ptr(), from.as_ptr()];
+    batch(&call, || OK, sides, bytes.as_ptr(), pairs.len(), none, stream);
+}
+
+/// A wait for the second device, and then work of the first one that nothing else orders.
+fn wait_and_write(stream: Handle, waits: bool) -> usize {
+    if waits {
+        CURRENT.store(SECOND, Ordering::Relaxed);
+        streams::context_synchronize(&CALL, || OK, 0);
+    }
+    CURRENT.store(OTHER, Ordering::Relaxed);
+    let (to, one) = (Block::device(HERE), [64, 1]);
+    set(&CALL, || OK, to, (0, 1), one, Some(stream));
+    take_findings().len()
+}
+
+/// As for single copies: without access of peers a copy to the other device is work of that one, too.
+#[test]
+fn a_batch_is_work_of_both_devices() {
+    let _turn = crate::hooks::tests::TURN.lock();
+    let (copied, beside) = ([THERE, HERE], [HERE + 1024, HERE + 2048]);
+    // One among copies within the first device, at each place.
+    for pairs in [&[copied][..], &[beside, copied], &[copied, beside]] {
+        for waits in [true, false] {
+            let [a, other, _] = anew();
+            in_batch(a, pairs);
+            assert_eq!(wait_and_write(other, waits), usize::from(!waits), "{pairs:x?}, {waits}");
+        }
+    }
+    // Within a device it is not, nor with access.
+    let [a, other, _] = anew();
+    in_batch(a, &[[HERE + 1024, HERE]]);
+    assert_eq!(wait_and_write(other, true), 1);
+    let [a, other, _] = anew();
+    begin(&CALL, |watch| _ = watch.contexts.peers.insert((FIRST, SECOND)));
+    in_batch(a, &[copied]);
+    assert_eq!(wait_and_write(other, true), 1);
+}
+
+/// A copy without a stream is work of both contexts, also of one that has no stream yet.
+#[test]
+fn a_copy_between_contexts_is_work_of_both() {
+    let _turn = crate::hooks::tests::TURN.lock();
+    let call = Call { name: "cuMemcpyPeer", per_thread: false };
+    for (waits, has_stream) in [(true, true), (true, false), (false, true), (false, false)] {
+        let [_, other, second] = anew();
+        if !has_stream {
+            streams::destroy(&CALL, || OK, second);
+        }
+        let blocks = [THERE, HERE].map(Block::device);
+        peer(&call, || OK, blocks, [64, 1, 1], [SECOND, FIRST]);
+        let found = wait_and_write(other, waits);
+        assert_eq!(found, usize::from(!waits), "{waits}, {has_stream}");
+    }
+}
