@@ -15,6 +15,10 @@ pub(crate) struct Entry {
     pub(crate) slot: Slot,
     pub(crate) time: u64,
     pub(crate) kind: AccessKind,
+    /// Whether a launch may make it, and the number of the launch, as in the origin: to look there
+    /// takes long, as it is seldom in the processor's caches.
+    of_launch: bool,
+    launch: u64,
     /// One for all accesses of an operation, as a kernel may have hundreds.
     pub(crate) origin: Arc<Origin>,
 }
@@ -40,17 +44,19 @@ impl Origin {
 const LAUNCHES: usize = 8;
 
 impl Entry {
+    pub(crate) fn new(slot: Slot, time: u64, kind: AccessKind, origin: Arc<Origin>) -> Self {
+        let launch = origin.launch.as_ref().map(|launch| launch.number);
+        let (of_launch, launch) = (launch.is_some(), launch.unwrap_or_default());
+        Self { slot, time, kind, of_launch, launch, origin }
+    }
+
     /// Whether it need not be kept, as the new one is after it, and everything that conflicts with
     /// this one conflicts with the new one as well. A launch may turn out not to access the bytes, so
     /// it stands for nothing but the same launch.
     #[inline]
     fn is_replaced(&self, new: &Self) -> bool {
-        let alike = || match (&new.origin.launch, &self.origin.launch) {
-            (None, _) => true,
-            (Some(_), None) => false,
-            (Some(new), Some(earlier)) => new.number == earlier.number,
-        };
-        new.kind.replaces(self.kind) && alike()
+        let alike = !new.of_launch || self.of_launch && new.launch == self.launch;
+        alike && new.kind.replaces(self.kind)
     }
 
     fn same(&self, other: &Self) -> bool {
@@ -98,6 +104,20 @@ impl Entries {
             self.others.retain(keep);
             if self.first.is_none() && !self.others.is_empty() {
                 self.first = Some(self.others.remove(0));
+            }
+        }
+    }
+
+    /// Removes the oldest one of some.
+    fn remove_first(&mut self, goes: impl Fn(&Entry) -> bool) {
+        match &self.first {
+            Some(first) if goes(first) => {
+                self.first =
+                    if self.others.is_empty() { None } else { Some(self.others.remove(0)) };
+            }
+            _ => {
+                let at = self.others.iter().position(goes);
+                at.map(|at| self.others.remove(at));
             }
         }
     }
@@ -443,27 +463,28 @@ fn touch(
         hit(hits, freed, is_before(freed.slot, freed.time), range);
         return;
     }
-    let mut launches = 0;
-    segment.entries.retain(|earlier| {
-        // A call may touch the same bytes more than once, in an order of its own.
+    // A call may touch the same bytes more than once, in an order of its own.
+    let is_before = |earlier: &Entry| {
         let own = earlier.slot == new.slot && earlier.time <= new.time;
-        let before = own || is_before(earlier.slot, earlier.time);
+        own || is_before(earlier.slot, earlier.time)
+    };
+    let (mut launches, mut some_go) = (0, false);
+    for earlier in segment.entries.iter() {
+        let before = is_before(earlier);
         if !before && new.kind.conflicts(earlier.kind) {
             hit(hits, earlier, false, range.clone());
         }
-        let stays = !(before && earlier.is_replaced(new));
-        launches += usize::from(stays && before && earlier.origin.launch.is_some());
-        stays
-    });
-    if launches >= LAUNCHES && new.origin.launch.is_some() {
-        let mut more = launches + 1 - LAUNCHES;
-        segment.entries.retain(|earlier| {
-            let goes = more > 0
-                && earlier.origin.launch.is_some()
-                && is_before(earlier.slot, earlier.time);
-            more -= usize::from(goes);
-            !goes
-        });
+        let goes = before && earlier.is_replaced(new);
+        some_go |= goes;
+        launches += usize::from(!goes && before && earlier.of_launch);
+    }
+    // Mostly none does, and nothing is moved.
+    if some_go {
+        segment.entries.retain(|earlier| !(is_before(earlier) && earlier.is_replaced(new)));
+    }
+    if launches >= LAUNCHES && new.of_launch {
+        let goes = |earlier: &Entry| earlier.of_launch && is_before(earlier);
+        (LAUNCHES..=launches).for_each(|_| segment.entries.remove_first(goes));
     }
     if new.kind == AccessKind::Free {
         segment.entries.clear();

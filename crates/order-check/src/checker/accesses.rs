@@ -79,7 +79,7 @@ impl Accesses {
         let all = if launch.is_none() { accesses.into() } else { Box::default() };
         let (call, agent) = (call.clone(), agent.clone());
         let origin = Arc::new(Origin { call, agent, accesses: all, launch });
-        let entry = Entry { slot: *slot, time, kind, origin };
+        let entry = Entry::new(*slot, time, kind, origin);
         if !self.polled.is_empty() {
             self.touch_polled(accesses, &entry);
         }
@@ -150,7 +150,7 @@ impl Accesses {
         self.waited(&clock);
         self.threads.advance(thread, &clock);
         let origin = Arc::new(Origin::new(actor.call, actor.agent));
-        let entry = Entry { slot, time, kind, origin };
+        let entry = Entry::new(slot, time, kind, origin);
         let mut hits = Vec::new();
         self.objects.access(&range, &entry, &self.slots.before(&clock), &mut hits);
         for hit in hits {
