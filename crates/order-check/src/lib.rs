@@ -156,7 +156,8 @@ mod form;
 mod frames;
 mod graph;
 mod json;
-mod map;
+#[doc(hidden)]
+pub mod map;
 #[cfg(all(
     feature = "process",
     target_os = "linux",

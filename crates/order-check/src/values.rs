@@ -97,7 +97,24 @@ impl Values {
 
     /// A copy or a memset went over these bytes, or they were allocated anew. The tasks that wait
     /// for a value that it wrote may be able to go on.
+    #[inline]
     pub(crate) fn overwrite(
+        &mut self,
+        access: &Access,
+        at: (Slot, u64),
+        clock: &Clock,
+        is_before: impl Fn(Slot, u64) -> bool,
+        anew: bool,
+    ) -> Vec<u64> {
+        // Most accesses of kernels are of one byte, and no value.
+        let few = access.range.end.saturating_sub(access.range.start) < 4;
+        if few && self.values.is_empty() {
+            return Vec::new();
+        }
+        self.overwrite_some(access, at, clock, is_before, anew)
+    }
+
+    fn overwrite_some(
         &mut self,
         access: &Access,
         at: (Slot, u64),

@@ -82,6 +82,11 @@ impl Checker {
         self.tasks().accesses.reports.take()
     }
 
+    #[inline]
+    pub(crate) fn has_findings(&self) -> bool {
+        self.events.streams.tasks.accesses.reports.has_some()
+    }
+
     /// The current memory use.
     #[must_use]
     pub fn size(&self) -> Size {
@@ -222,9 +227,12 @@ impl Checker {
     /// Applies the next operation, which is a part of `call`. [`Call::by`] is the thread or host
     /// function that made the call.
     pub fn apply(&mut self, call: Call, op: Op<'_>) {
+        self.apply_shared(&Arc::new(call), op);
+    }
+
+    pub(crate) fn apply_shared(&mut self, call: &Arc<Call>, op: Op<'_>) {
         self.ensure(call.by);
-        let call = Arc::new(call);
-        self.operation(&call, op);
+        self.operation(call, op);
         let streams = &mut self.events.streams;
         streams.tasks.drain();
         while streams.tasks.queue.len() > TASKS

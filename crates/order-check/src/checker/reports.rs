@@ -73,6 +73,11 @@ impl Reports {
         std::mem::take(&mut self.findings)
     }
 
+    #[inline]
+    pub(super) fn has_some(&self) -> bool {
+        !self.findings.is_empty()
+    }
+
     pub(super) fn push(&mut self, finding: Finding) {
         self.findings.push(finding);
     }

@@ -129,9 +129,11 @@ impl Streams {
         action: Action<'_>,
         mut after: Vec<Point>,
     ) {
-        self.ensure(stream);
         let submit = self.tasks.clock_of(call.by);
-        let Some(state) = self.streams.get_mut(&stream) else { return };
+        let Some(state) = self.streams.get_mut(&stream) else {
+            self.begin(stream, ContextId(0), StreamKind::Blocking, None);
+            return self.in_stream(call, stream, action, after);
+        };
         let tail = std::mem::take(&mut state.tail);
         let mut base = Clock::default();
         // A thread that is after nothing more since adds nothing.

@@ -1,10 +1,11 @@
 //! The call under way, the thread that makes it, and what it does to the order of the host.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::checker::{Checker, HostOrder, Options};
+use crate::map::Set;
 use crate::op::{
     Access, Backtrace, By, Call, Cell, FunctionId, Location, Op, StreamId, ThreadId, TokenId,
 };
@@ -57,9 +58,9 @@ pub struct CallFeed<O> {
     /// Whether only reported order orders the host's threads.
     pub(super) reported_order: bool,
     /// The call under way. It is the thread's, also inside a host function.
-    pub(super) call: Call,
+    pub(super) call: Arc<Call>,
     ended_threads: usize,
-    named: HashSet<ThreadId>,
+    named: Set<ThreadId>,
     /// Host functions by their places.
     pub(super) functions: BTreeMap<u64, FunctionId>,
     last_function: u64,
@@ -73,9 +74,9 @@ impl<O: Observer> CallFeed<O> {
             checker: Checker::new(options),
             observer,
             reported_order: options.host_order == HostOrder::Reported,
-            call: Call::new("", 0, ThreadId(0)),
+            call: Arc::new(Call::new("", 0, ThreadId(0))),
             ended_threads: 0,
-            named: HashSet::new(),
+            named: Set::default(),
             functions: BTreeMap::new(),
             last_function: 0,
             running: None,
@@ -97,7 +98,8 @@ impl<O: Observer> CallFeed<O> {
         let thread = self.observer.thread();
         let other = self.call.by != By::Thread(thread) || self.named.is_empty();
         let backtrace = self.observer.backtrace();
-        self.call = Call { name: name.into(), number, by: By::Thread(thread), location, backtrace };
+        let by = By::Thread(thread);
+        self.call = Arc::new(Call { name: name.into(), number, by, location, backtrace });
         if self.reported_order {
             self.end_threads(thread);
         }
@@ -151,12 +153,12 @@ impl<O: Observer> CallFeed<O> {
     /// waits.
     #[must_use]
     pub fn caller(&self) -> Call {
-        self.call.clone()
+        Call::clone(&self.call)
     }
 
     /// A call goes on after it has waited: it is the current call again.
     pub fn resume(&mut self, caller: Call) {
-        self.call = caller;
+        self.call = Arc::new(caller);
     }
 
     pub(super) fn by(&self) -> By {
@@ -169,7 +171,13 @@ impl<O: Observer> CallFeed<O> {
     }
 
     pub(super) fn apply(&mut self, op: Op<'_>) {
-        self.apply_as(Call { by: self.by(), ..self.call.clone() }, op);
+        let by = self.by();
+        if by == self.call.by {
+            self.checker.apply_shared(&self.call, op);
+            self.collect();
+        } else {
+            self.apply_as(Call { by, ..self.caller() }, op);
+        }
     }
 
     pub(super) fn apply_as(&mut self, call: Call, op: Op<'_>) {
@@ -177,7 +185,11 @@ impl<O: Observer> CallFeed<O> {
         self.collect();
     }
 
+    #[inline]
     pub(super) fn collect(&mut self) {
+        if !self.checker.has_findings() {
+            return;
+        }
         for finding in self.checker.take_findings() {
             self.observer.finding(finding);
         }
@@ -215,13 +227,13 @@ impl<O: Observer> CallFeed<O> {
     }
 
     pub(super) fn may_have_seen_now(&mut self, work: Mark) {
-        self.may_have_seen(&Visible { work, polled: None, call: self.call.clone() });
+        self.may_have_seen(&Visible { work, polled: None, call: self.caller() });
     }
 
     /// A call of the current thread has failed with this code: it would have ordered something, in a
     /// stream or for the thread. A report about accesses that it would have ordered names it.
     pub fn call_failed(&mut self, stream: Option<StreamId>, code: u32) {
-        let call = Call { by: self.by(), ..self.call.clone() };
+        let call = Call { by: self.by(), ..self.caller() };
         self.checker.failed(call, stream, code);
     }
 
@@ -263,7 +275,7 @@ impl<O: Observer> CallFeed<O> {
         let both =
             [(from, Op::HandOver { token: EXCHANGE }), (to, Op::TakeOver { token: EXCHANGE })];
         for (by, op) in both {
-            let call = Call { location: None, backtrace: None, by, ..self.call.clone() };
+            let call = Call { location: None, backtrace: None, by, ..self.caller() };
             self.apply_as(call, op);
         }
     }

@@ -192,7 +192,7 @@ impl<O: Observer> MemoryFeed<O> {
             None => None,
         };
         let Some(work) = work.filter(|_| visible) else { return };
-        let visible = Visible { work, polled, call: self.call.clone() };
+        let visible = Visible { work, polled, call: self.caller() };
         match place {
             Some(place) => {
                 self.visible.insert(place, visible);

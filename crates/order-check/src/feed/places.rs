@@ -46,6 +46,7 @@ impl Places {
     }
 
     /// Whether this memory, and no later one, begins before an address and has it.
+    #[inline]
     fn has(&self, at: usize, address: u64) -> bool {
         let place = self.starts.get(at).zip(self.places.get(at));
         place.is_some_and(|(start, (bytes, _))| address.wrapping_sub(*start) < *bytes)
@@ -60,11 +61,17 @@ impl Places {
             return None;
         }
         let last = self.last.load(Ordering::Relaxed);
-        let near = [last, last.wrapping_sub(1), last + 1];
-        if let Some(at) = near.into_iter().find(|at| self.has(*at, address)) {
-            if at != last {
-                self.last.store(at, Ordering::Relaxed);
-            }
+        if self.has(last, address) {
+            return Some(last);
+        }
+        self.elsewhere(address, last)
+    }
+
+    fn elsewhere(&self, address: u64, last: usize) -> Option<usize> {
+        if let Some(at) =
+            [last.wrapping_sub(1), last + 1].into_iter().find(|at| self.has(*at, address))
+        {
+            self.last.store(at, Ordering::Relaxed);
             return Some(at);
         }
         let at = self.starts.partition_point(|start| *start <= address).checked_sub(1)?;

@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use cuda_order_check_engine::feed::{Feed, Memory};
+use cuda_order_check_engine::map::Map;
 use cuda_order_check_engine::{Access, AccessKind, Launched};
 
 use crate::call::{Call, Handle, OK};
@@ -26,8 +27,6 @@ pub(crate) struct Kernel {
     /// The words that all of them have.
     words: usize,
     code: Arc<KernelCode>,
-    /// How many of its words were addresses at the last launch.
-    addresses: usize,
     /// The unloads of code that there had been when the driver was asked.
     unloads: u64,
 }
@@ -95,9 +94,16 @@ impl Kernel {
                 None => unsafe { parameters.add(index).read() },
             };
             let base: *const u8 = core::ptr::with_exposed_provenance(base);
-            // SAFETY: the parameter has so many bytes, and all offsets and sizes together are within
-            // the words.
-            unsafe { core::ptr::copy_nonoverlapping(base, place.add(*offset), *size) };
+            // SAFETY: all offsets and sizes together are within the words.
+            let to = unsafe { place.add(*offset) };
+            // SAFETY: the parameter has so many bytes. Most are addresses or numbers.
+            unsafe {
+                match *size {
+                    8 => core::ptr::copy_nonoverlapping(base, to, 8),
+                    4 => core::ptr::copy_nonoverlapping(base, to, 4),
+                    size => core::ptr::copy_nonoverlapping(base, to, size),
+                }
+            }
         }
     }
 }
@@ -204,7 +210,7 @@ impl Images {
 /// What is known of kernels' parameters and code.
 #[derive(Default)]
 pub(crate) struct Kernels {
-    pub(crate) known: HashMap<Handle, Kernel>,
+    pub(crate) known: Map<Handle, Kernel>,
     /// How many there may be before those of unloaded code are forgotten.
     pub(crate) most: usize,
     /// The names of kernels. They are never freed, as reports may last.
@@ -269,14 +275,7 @@ impl Kernels {
         };
         let words = parameters.iter().map(|(offset, size)| (offset + size).div_ceil(8)).max();
         let code = Arc::new(KernelCode::new(symbol, architecture, image));
-        let new = Kernel {
-            name,
-            parameters,
-            words: words.unwrap_or_default(),
-            code,
-            addresses: 0,
-            unloads,
-        };
+        let new = Kernel { name, parameters, words: words.unwrap_or_default(), code, unloads };
         self.known.insert(function, new);
         if self.known.len() > self.most {
             // Those that are launched again are looked up anew.
@@ -303,13 +302,15 @@ impl Kernels {
             // SAFETY: what the program gave to the call.
             unsafe { kernel.values(parameters, extra, &mut values) };
         }
-        self.addresses(feed, &|_| None, function, sizes, &values)
+        let mut accesses = Vec::new();
+        self.addresses(feed, &|_| None, function, sizes, &values, &mut accesses);
+        accesses
     }
 
     /// The bytes that the parameters of a kernel that was looked up point to, as far as they are
     /// addresses of known memory. What the kernel does there is not known until a finding about it is
     /// judged: it counts as an access of the one byte, or of all bytes of memory that the host may
-    /// access, too, which is `of_host`.
+    /// access, too, which is `of_host`. Says whether there is such memory.
     pub(crate) fn addresses(
         &mut self,
         feed: &Feed<Output>,
@@ -317,7 +318,8 @@ impl Kernels {
         function: Handle,
         sizes: Sizes,
         values: &[u64],
-    ) -> Vec<Access> {
+        accesses: &mut Vec<Access>,
+    ) -> bool {
         let settings = &feed.observer().settings;
         let has = |kind| settings.has(kind);
         let (pools, kind) = (
@@ -327,17 +329,18 @@ impl Kernels {
                 false => AccessKind::Read,
             },
         );
-        let Some(kernel) = self.known.get_mut(&function) else { return Vec::new() };
-        let mut accesses = Vec::with_capacity(kernel.addresses);
+        accesses.clear();
+        let mut some_of_host = false;
+        let Some(kernel) = self.known.get(&function) else { return false };
         for (index, parameter) in kernel.parameters.iter().enumerate() {
             for at in whole_words(*parameter) {
                 let (offset, size) = parameter;
                 let Some(&word) = values.get((offset + at) / 8) else { continue };
                 let Some(memory) = feed.memory(word) else { continue };
                 note(|| format!(" {index}+{at}/{size}:{word:#x}"));
-                if matches!(memory, Memory::Host | Memory::Managed)
-                    && let Some(of) = of_host(word)
-                {
+                let is_of_host = matches!(memory, Memory::Host | Memory::Managed);
+                some_of_host |= memory != Memory::Device;
+                if is_of_host && let Some(of) = of_host(word) {
                     accesses.push(Access::new(kind, of.start, of.end - of.start));
                     continue;
                 }
@@ -345,12 +348,11 @@ impl Kernels {
                 accesses.push(Access::new(kind, word, of.filter(|of| *of >= POOL).unwrap_or(1)));
             }
         }
-        kernel.addresses = accesses.len();
         if let Some(first) = accesses.first_mut() {
             let values = Values::new(kernel.code.clone(), sizes, values);
             first.set_launch(Launched::new(Arc::new(values)));
         }
-        accesses
+        some_of_host
     }
 
     /// Code was unloaded: its kernels' handles may be those of others.

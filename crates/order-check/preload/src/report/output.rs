@@ -208,12 +208,21 @@ const PAIRS: usize = 4096;
 const LOOKS: u32 = 16;
 
 impl Stacks {
+    #[inline]
     fn here(&self, call: &str) -> Option<Arc<dyn Backtrace>> {
+        let of_launch = call.starts_with("cuLaunch");
+        if of_launch && self.wanted.is_empty() && !LAUNCHES.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.taken(call, of_launch)
+    }
+
+    fn taken(&self, call: &str, of_launch: bool) -> Option<Arc<dyn Backtrace>> {
         let begins = |names: &[&str]| names.iter().any(|name| call.starts_with(name));
         // A finding that waits for a stack also says where an event was recorded.
         let is_wanted =
             || !self.wanted.is_empty() && (self.wanted.contains(call) || begins(&EVENTS));
-        let is_launch = || LAUNCHES.load(Ordering::Relaxed) && call.starts_with("cuLaunch");
+        let is_launch = || LAUNCHES.load(Ordering::Relaxed) && of_launch;
         if !begins(&ALWAYS) && !is_wanted() && !is_launch() {
             return None;
         }

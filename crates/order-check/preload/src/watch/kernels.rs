@@ -8,12 +8,16 @@ use crate::model::launch::Node;
 use crate::watch::Watch;
 use crate::watch::pinned::watch_copies;
 
-pub(crate) fn kernel_part(watch: &mut Watch, stream: StreamId, accesses: &[Access]) {
+/// A kernel is submitted. `of_host`: the host may access some of what it does.
+pub(crate) fn kernel_part(watch: &mut Watch, stream: StreamId, accesses: &[Access], of_host: bool) {
     watch.feed.work(stream, accesses);
     if watch.feed.capture_of(stream).is_some()
         && accesses.iter().any(|of| of.kind == AccessKind::Write)
     {
         watch.graphs.add(&watch.feed, stream, Node::Work);
+    }
+    if !of_host {
+        return;
     }
     let Some(launch) = accesses.first().and_then(Access::launch) else { return };
     for access in accesses {

@@ -83,7 +83,7 @@ impl Watch {
             return;
         }
         let Waiting { mut operations, mut values } = std::mem::take(&mut self.waiting);
-        let mut begin = 0;
+        let (mut begin, mut accesses) = (0, Vec::new());
         for Operation { call, stream, work } in operations.drain(..) {
             self.feed.resume(call);
             match work {
@@ -92,8 +92,15 @@ impl Watch {
                     begin = end;
                     let Watch { feed, pinned, kernels, .. } = self;
                     let of_host = |word| pinned.of_host(word);
-                    let accesses = kernels.addresses(feed, &of_host, function, sizes, of_launch);
-                    kernel_part(self, stream, &accesses);
+                    let of_host = kernels.addresses(
+                        feed,
+                        &of_host,
+                        function,
+                        sizes,
+                        of_launch,
+                        &mut accesses,
+                    );
+                    kernel_part(self, stream, &accesses, of_host);
                 }
                 Submitted::Write(accesses) => wrote(self, stream, None, &accesses),
             }
@@ -107,6 +114,9 @@ impl Watch {
     /// The findings about launches that are to be judged.
     pub(crate) fn take_candidates(&mut self) -> Vec<Report> {
         let mut all = self.feed.observer_mut().take_candidates();
+        if all.is_empty() {
+            return all;
+        }
         all.retain(|report| {
             let wanted = self.feed.observer().wants(report);
             if !wanted {
