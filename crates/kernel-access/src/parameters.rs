@@ -126,7 +126,8 @@ fn bytes_of(instruction: &Instruction) -> usize {
 }
 
 /// Whether the word before the parameters is one of those that compilers read: the sizes of the
-/// launch, the stack, and the descriptor of global memory. Others may lead to the parameters.
+/// launch, the stack, where local memory is among all addresses, and the descriptor of global memory.
+/// Others may lead to the parameters.
 fn is_launch_constant(architecture: u32, offset: u32) -> bool {
     const SIZES: Range<u32> = 0..0x18;
     let (stack, descriptor) = match architecture {
@@ -134,6 +135,9 @@ fn is_launch_constant(architecture: u32, offset: u32) -> bool {
         90 => (0x28, 0x208),
         _ => (0x37c, 0x358),
     };
-    let sizes = if architecture < 100 { SIZES } else { 0x360..0x37c };
-    sizes.contains(&offset) || offset == stack || (descriptor..descriptor + 8).contains(&offset)
+    let (sizes, local) = if architecture < 100 { (SIZES, 0x20) } else { (0x360..0x37c, 0x2f8) };
+    let pairs = [local, descriptor];
+    sizes.contains(&offset)
+        || offset == stack
+        || pairs.iter().any(|first| (*first..first + 8).contains(&offset))
 }

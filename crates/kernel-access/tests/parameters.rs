@@ -106,6 +106,16 @@ fn an_instruction_that_could_read_anything_makes_it_unknown() {
             0x380
         };
         assert_eq!(with(0x000f_c800_0000_0000_0000_0000_0400_7a29 | base << 38), Ok(vec![(0, 20)]));
+        // Where local memory begins, for pointers to a thread's own arrays; and the words beside it.
+        let (local, others) =
+            if architecture < 100 { (0x20, [0x18, 0x1c]) } else { (0x2f8, [0x2f4, 0x300]) };
+        for (offset, known) in
+            [(local, true), (local + 4, true), (others[0], false), (others[1], false)]
+        {
+            let wanted = if known { Ok(vec![(8, 20)]) } else { Err(Unread::Address(at)) };
+            let bits = 0x000f_c800_0000_0000_0000_0000_0400_7a29 | offset << 38;
+            assert_eq!(with(bits), wanted, "sm_{architecture} {offset:#x}");
+        }
     }
     let none = cubin(0x0600_5a04, 8, &[("k", &[], &[])]);
     let cubin = Cubin::parse(&none).expect("a cubin");
