@@ -19,7 +19,7 @@ Reports missing order between the streams and threads of a CUDA program that nob
   cuda-order-check --list | --help | --version
 
 Options of `run`:
-  --class LIST         classes of findings to add and to leave out, such as +reads,-free
+  --class LIST         classes of findings to add and to leave out, such as +pools,-free
   --log FILE           write findings to this file in place of standard error; %p is the process
   --json FILE          write findings to this file as well, as a JSON object in each line
   --sarif FILE         write findings to this file as well, as code review tools read them
@@ -106,7 +106,7 @@ fn parse(mut arguments: Parser) -> Result<Action, Failure> {
                 return Err(text.to_owned().into());
             }
             Some(Value(program)) => break [program].into_iter().chain(arguments.raw_args()?).collect(),
-            Some(Long("help")) => return Ok(Action::Show(HELP.to_owned())),
+            Some(Long("help") | Short('h')) => return Ok(Action::Show(HELP.to_owned())),
             Some(Long("possible")) => {
                 settings.push("possible=on".to_owned());
                 continue;
@@ -203,6 +203,9 @@ mod tests {
             run("class=+reads,class=-free,possible=on,log=/x/%p,exitcode=3", &["a", "--", "b"])
         );
         assert!(matches!(parsed("--list"), Ok(Action::Show(text)) if text.starts_with("copy ")));
+        for asked in ["-h", "--help", "help", "run -h", "run --help"] {
+            assert_eq!(parsed(asked), Ok(Action::Show(HELP.to_owned())), "{asked}");
+        }
         for (wrong, part) in [
             ("", "there is no command"),
             ("program", "`program` is no command"),

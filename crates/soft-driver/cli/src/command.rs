@@ -154,7 +154,7 @@ fn parse(ambient: &str, mut arguments: Parser) -> Result<Option<Run>, Failure> {
         let name = match arguments.next()? {
             None => return Err("there is no program: cuda-soft-driver run -- PROGRAM".into()),
             Some(Value(program)) => break [program].into_iter().chain(arguments.raw_args()?).collect(),
-            Some(Long("help")) => return Ok(None),
+            Some(Long("help") | Short('h')) => return Ok(None),
             Some(Long(name)) => name.to_owned(),
             Some(option) => return Err(option.unexpected().into()),
         };
@@ -171,6 +171,9 @@ fn parse(ambient: &str, mut arguments: Parser) -> Result<Option<Run>, Failure> {
             ("leaks", "fail") => {
                 leaks_fail = true;
                 add("leaks", "report");
+            }
+            ("leaks", value) if !matches!(value, "report" | "ignore") => {
+                return Err(format!("`--leaks {value}`: use report, ignore or fail").into());
             }
             ("leaks", value) => {
                 leaks_fail = false;
@@ -274,12 +277,14 @@ mod tests {
         assert_eq!(logged, ("leaks=report,order=report,order_log=/x/%p".to_owned(), 1, 3, true));
         assert_eq!(run("", "--leaks ignore a").0, "leaks=ignore");
         assert_eq!(parsed("", "--help"), Ok(None));
+        assert_eq!(parsed("", "-h"), Ok(None));
         for (wrong, part) in [
             ("", "there is no program"),
             ("--devices", "`--devices` has no value"),
             ("--device 2 a", "there is no setting `device`: use version, devices"),
             ("--version 9.0 a", "use 11.0 to 13.5"),
             ("--exitcode 300 a", "use 0 to 255"),
+            ("--leaks off a", "use report, ignore or fail"),
             ("--order-log /a,b a", "no comma"),
             ("--order-log=/a a", "add `order=report`"),
         ] {

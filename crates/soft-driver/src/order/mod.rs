@@ -81,8 +81,9 @@ impl Observer for Reports {
         }
         if std::mem::take(&mut self.hint) {
             self.findings.note(
-                "set order_backtraces=on in CUDA_SOFT_DRIVER, or Builder::order_backtraces(true) in a \
-                 test in Rust, to see how the program came to the calls",
+                "set order_backtraces=on in CUDA_SOFT_DRIVER (--order-backtraces on of the command), or \
+                 Builder::order_backtraces(true) in a test in Rust, to see how the program came to the \
+                 calls",
             );
         }
         if self.exitcode != 0 {
