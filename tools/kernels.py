@@ -125,6 +125,8 @@ def ours(text, at, labels):
         return guard + (name + " " + ", ".join(items)).strip()
 
     # What says something that we would have to know is no reason to call two lines the same.
+    if plain == "VIMNMX" and set(mods[1:]) - KNOWN[plain]:
+        return (guard + base, [operand(part) for part in parts])
     if plain in KNOWN and set(mods[1:]) - KNOWN[plain]:
         return None if base == "R2UR" else "NOT: " + name
     if plain == "IADD3" or base in ("IADD", "VIADD"):

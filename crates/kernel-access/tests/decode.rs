@@ -87,17 +87,41 @@ fn what_is_not_known_is_unknown() {
         // No instruction has this number, and this form of a store has another address.
         assert_eq!(text(architecture, 0, 0x1ff), "@P0 ?");
         assert_eq!(text(architecture, 0, 0x000f_e200_0010_1906_0000_8009_0400_7986), "?");
-        // Two halves of 16 bits each, which are not one number of 32.
-        assert_eq!(text(architecture, 0, 0x000f_c800_07fe_0200_0001_0001_0810_7848), "?");
     }
 }
 
-/// What only larger corpora than ours have.
+/// What only larger corpora than ours have, each compared with NVIDIA's disassembler.
 #[test]
-fn uniform_selections_of_64_bits_are_told_from_those_of_32() {
+fn instructions_of_larger_corpora_are_known() {
     let bits = 0x008f_c800_0c00_0000_0000_00ff_0606_7c87;
     assert_eq!(text(120, 0, bits), "SEL.64 UR6, UR6, RZ, !UP0");
     assert_eq!(text(100, 0, bits), "?");
+    for architecture in ARCHITECTURES {
+        // Two halves of 16 bits each, which are not one number of 32, and one without a sign.
+        for (bits, wanted) in [
+            (0x000f_c800_07fe_0200_0001_0001_0810_7848, "VIMNMX R16"),
+            (0x000f_c800_0bfe_0300_0000_0004_0202_7c48, "VIMNMX R2"),
+            (0x000f_c800_0bfe_1100_0000_0004_0202_7c48, "VIMNMX R2"),
+            (0x000f_c800_0bf2_0300_0000_0004_0202_7c48, "VIMNMX R2, P1"),
+            (0x000f_c800_0b9e_0300_0000_0004_0202_7c48, "VIMNMX R2, P1"),
+            (0x000f_e200_0800_0000_0000_0001_3f0b_7883, "UP2UR UR11"),
+        ] {
+            assert_eq!(text(architecture, 0, bits), wanted, "sm_{architecture} {bits:#x}");
+        }
+        // The form with a place of its own for the third source is none of them.
+        assert_eq!(text(architecture, 0, 0x000f_c800_0bfe_0300_0000_0004_0202_7e48), "?");
+    }
+    // An atomic operation without a descriptor: its offset is signed, and it may have 64 bits.
+    for (bits, wanted) in [
+        (0x0004_2400_001e_0100_0000_0003_0603_83a8_u128, "@!P0 ATOMIC.GLOBAL.4 R3, [R6]"),
+        (0x0004_2400_001e_0500_8000_0103_0603_83a8, "@!P0 ATOMIC.GLOBAL.8 R3, [R6-0x7fffff]"),
+    ] {
+        assert_eq!(text(90, 0, bits), wanted, "{bits:#x}");
+        // Addresses of 32 bits, and a descriptor that is none.
+        assert_eq!(text(90, 0, bits ^ 1 << 72).split(' ').nth(1), Some("?"), "{bits:#x}");
+        assert_eq!(text(90, 0, bits ^ 1 << 91).split(' ').nth(1), Some("?"), "{bits:#x}");
+        assert_eq!(text(100, 0, bits).split(' ').nth(1), Some("?"), "{bits:#x}");
+    }
 }
 
 /// For any bits there is an answer, and it names registers that exist.

@@ -186,6 +186,8 @@ fn global(bits: Bits) -> Option<Address> {
         },
         0x1a8 if bits.late => (with_uniform && bits.bit(63))
             .then_some(Address { offset: bits.signed(40, 63) as i32, ..plain }),
+        // Without a descriptor, as older compilers write it.
+        0x1a8 if !bits.late && !with_uniform => (bits.form() == Form::Registers).then_some(plain),
         0x1a8 | 0x18a => (!bits.late && with_uniform && bits.field(70, 72) == 3).then_some(plain),
         0x1a9 | 0x18b => (!with_uniform).then_some(plain),
         // The bits above the offset are that of the shared memory's address. Which bytes are copied

@@ -84,7 +84,7 @@ enum Writes {
 }
 
 /// Numbers, names, and what is written. Where the kind of the numbers decides, the most.
-const OTHERS: [(u16, &str, Writes); 68] = {
+const OTHERS: [(u16, &str, Writes); 70] = {
     use Writes::{General, No, Uniform};
     [
         (0x003, "P2R", General(1)),
@@ -126,6 +126,9 @@ const OTHERS: [(u16, &str, Writes); 68] = {
         (0x043, "F2IP", General(1)),
         (0x045, "I2FP", General(1)),
         (0x046, "VIADDMNMX", General(1)),
+        // Of two halves of 16 bits each, or not below zero.
+        (0x048, "VIMNMX", General(1)),
+        (0x083, "UP2UR", Uniform(1)),
         (0x086, "VOTEU", Uniform(1)),
         (0x096, "UPRMT", Uniform(1)),
         (0x09b, "UBMSK", Uniform(1)),
@@ -194,6 +197,14 @@ pub(super) fn other(bits: Bits, to: &mut Instruction) -> bool {
                 .filter(|at| bits.field(32, 39) >> at & 1 != 0)
                 .map(|number| Predicate::new(number, false, false))
                 .collect();
+        }
+        "VIMNMX" => {
+            use Form::{Registers, SecondConstant, SecondImmediate, SecondUniform};
+            let forms = [Registers, SecondImmediate, SecondConstant, SecondUniform];
+            if !forms.contains(&bits.form()) {
+                return false;
+            }
+            to.predicates_written = vec![bits.predicate(81), bits.predicate(84)];
         }
         "VIMNMX3" if bits.late => {
             to.predicates_written = vec![bits.predicate(81), bits.predicate(84)]
