@@ -21,8 +21,8 @@ pub struct Allocation {
 
 #[derive(Debug, Default)]
 pub(crate) struct Allocations {
-    /// By their first addresses. They do not overlap.
-    all: BTreeMap<u64, Allocation>,
+    /// By their first addresses, and whether they were freed. They do not overlap.
+    all: BTreeMap<u64, (Allocation, bool)>,
     /// The first addresses of those that were freed, the oldest first, each with its call's number.
     freed: VecDeque<(u64, u64)>,
 }
@@ -31,17 +31,18 @@ impl Allocations {
     /// Memory begins, where there is none.
     pub(crate) fn begin(&mut self, range: Range<u64>, call: &Arc<Call>) {
         if !range.is_empty() {
-            self.all.insert(range.start, Allocation { range, call: call.clone() });
+            self.all.insert(range.start, (Allocation { range, call: call.clone() }, false));
         }
     }
 
     /// The memory is freed. A report may still name it, until other memory takes its place.
     pub(crate) fn free(&mut self, range: &Range<u64>) {
-        let Some(allocation) = self.all.get(&range.start) else { return };
+        let Some((allocation, freed)) = self.all.get_mut(&range.start) else { return };
+        *freed = true;
         self.freed.push_back((range.start, allocation.call.number));
         if self.freed.len() > FREED
             && let Some((start, number)) = self.freed.pop_front()
-            && self.all.get(&start).is_some_and(|oldest| oldest.call.number == number)
+            && self.all.get(&start).is_some_and(|(oldest, _)| oldest.call.number == number)
         {
             self.all.remove(&start);
         }
@@ -49,7 +50,7 @@ impl Allocations {
 
     /// The bytes are no longer those of any earlier allocation.
     pub(crate) fn forget(&mut self, range: &Range<u64>) {
-        while let Some(last) = self.last_before(range.end)
+        while let Some((last, _)) = self.last_before(range.end)
             && last.range.end > range.start
         {
             let start = last.range.start;
@@ -58,11 +59,17 @@ impl Allocations {
     }
 
     pub(crate) fn around(&self, address: u64) -> Option<Allocation> {
-        let last = self.last_before(address.checked_add(1)?)?;
+        let (last, _) = self.last_before(address.checked_add(1)?)?;
         last.range.contains(&address).then(|| last.clone())
     }
 
-    fn last_before(&self, end: u64) -> Option<&Allocation> {
+    /// The same, unless it was freed.
+    pub(crate) fn live(&self, address: u64) -> Option<&Allocation> {
+        let (last, freed) = self.last_before(address.checked_add(1)?)?;
+        (!freed && last.range.contains(&address)).then_some(last)
+    }
+
+    fn last_before(&self, end: u64) -> Option<&(Allocation, bool)> {
         self.all.range(..end).next_back().map(|(_, last)| last)
     }
 }

@@ -215,6 +215,14 @@ pub trait Launch: Any + fmt::Debug + Send + Sync + UnwindSafe + RefUnwindSafe {
     fn is_apart(&self, _shared: &[Range<u64>], _other: &Other<'_>) -> bool {
         false
     }
+
+    /// Whether the launch, which has addresses in these allocations, may meet another operation that is
+    /// anywhere in them, and that is not ordered with it. If so, there is a candidate
+    /// ([`Report::is_nearby`](crate::Report::is_nearby)), each time, also after one of the same two places
+    /// was confirmed. It is asked often, and must answer at once.
+    fn is_near(&self, _allocations: &[Range<u64>], _other: &Other<'_>) -> bool {
+        false
+    }
 }
 
 /// The operation that a launch meets.

@@ -224,6 +224,8 @@ pub(crate) struct Between {
     pub(crate) awaited: Option<(String, Arc<Call>)>,
     /// Whether the two are nodes of one launch.
     pub(crate) siblings: bool,
+    /// Whether a launch may meet the other one elsewhere in an allocation than at its addresses.
+    pub(crate) nearby: bool,
     /// Whether the first call had not returned when the second was made.
     pub(crate) under_way: bool,
     /// Why the legacy default stream does not order them.
@@ -239,6 +241,13 @@ impl Report {
     #[must_use]
     pub fn to_mend(&self) -> String {
         Form::new(self).to_mend()
+    }
+
+    /// Whether it is a candidate by allocations: a launch has addresses in them, and the other one is
+    /// somewhere in them. The shared bytes are the allocations then.
+    #[must_use]
+    pub fn is_nearby(&self) -> bool {
+        self.between.nearby
     }
 
     /// The first line of the text: the two places, and what is wrong about them.

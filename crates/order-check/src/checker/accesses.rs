@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::allocations::Allocations;
+use crate::checker::nearby::Nearby;
 use crate::checker::options::HostOrder;
 use crate::checker::reports::Reports;
 use crate::checker::slots::Slots;
@@ -47,6 +48,7 @@ pub(super) struct Accesses {
     /// For the texts of reports.
     pub(super) allocations: Allocations,
     memory: Shadow,
+    nearby: Nearby,
     /// Events and streams, as if each were a byte.
     objects: Shadow,
     hits: Vec<Hit>,
@@ -129,6 +131,11 @@ impl Accesses {
                 Some(stride) => memory.access_rows(range, *stride, entry, is_before, &mut hits),
             }
         }
+        let near = {
+            let Self { nearby, slots, allocations, .. } = self;
+            let (former, is_before) = (slots.former(entry.slot), &slots.before(clock));
+            nearby.touch(accesses, entry, former, allocations, is_before)
+        };
         for mut hit in hits.drain(..) {
             // Rows may come in any order.
             hit.ranges.sort_unstable_by_key(|range| range.start);
@@ -136,6 +143,9 @@ impl Accesses {
             self.report(problem, hit, entry, clock);
         }
         self.hits = hits;
+        if !near.is_empty() {
+            near.into_iter().for_each(|hit| self.report_as(Problem::Race, hit, entry, clock, true));
+        }
     }
 
     /// A thread uses an event or a stream, or destroys it.
@@ -200,16 +210,29 @@ impl Accesses {
     }
 
     fn report(&mut self, problem: Problem, hit: Hit, second: &Entry, clock: &Clock) {
-        let first = hit.earlier;
         if self.reports.warnings.ignored_query {
-            self.ignored_query(&first, second);
+            self.ignored_query(&hit.earlier, second);
         }
+        if !are_apart(&hit.ranges, [&hit.earlier, second]) {
+            self.report_as(problem, hit, second, clock, false);
+        }
+    }
+
+    /// `nearby`: a launch may meet other work in allocations, which the hit has.
+    fn report_as(
+        &mut self,
+        problem: Problem,
+        hit: Hit,
+        second: &Entry,
+        clock: &Clock,
+        nearby: bool,
+    ) {
+        let first = hit.earlier;
         let sides = [&*first.origin, &*second.origin];
-        if are_apart(&hit.ranges, [&first, second]) {
-            return;
-        }
         let places = sides.map(|side| (&*side.call, &side.agent));
         let is_new = match sides.iter().any(|side| side.launch.is_some()) {
+            // Most turn out to be none: only what is to be confirmed is looked up.
+            true if nearby => true,
             true => !self.reports.is_known(places),
             false => self.reports.is_new(places),
         };
@@ -231,6 +254,7 @@ impl Accesses {
         let between = Between {
             failed: failed.filter(|_| problem == Problem::Race),
             under_way: false,
+            nearby,
             siblings: nodes == [true, true] && Arc::ptr_eq(one, two),
             known: self.slots.last_known(first.slot, clock),
             recorded,
@@ -291,6 +315,7 @@ impl Accesses {
     pub(super) fn retire(&mut self) {
         let known = |slot, time| self.slots.floor.get(slot) >= time;
         self.memory.retire(&known);
+        self.nearby.retire(&known);
         self.objects.retire(&known);
         self.threads.prune(&self.slots.floor);
     }

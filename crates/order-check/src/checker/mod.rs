@@ -7,6 +7,7 @@ mod accesses;
 mod events;
 mod graphs;
 mod host;
+mod nearby;
 mod options;
 mod queue;
 mod reports;

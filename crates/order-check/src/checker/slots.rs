@@ -42,6 +42,11 @@ impl Slots {
         self.leaving.push((slot, end));
     }
 
+    /// The last time of the agent that had a slot before its owner.
+    pub(super) fn former(&self, slot: Slot) -> u64 {
+        self.all.get(slot as usize).map_or(0, |state| state.former)
+    }
+
     /// How many slots have owners.
     pub(super) fn len(&self) -> usize {
         self.all.len() - self.spare.len()

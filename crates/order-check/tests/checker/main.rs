@@ -9,6 +9,7 @@ mod feed;
 mod form;
 mod launches;
 mod machines;
+mod nearby;
 mod places;
 mod planted;
 mod random;
