@@ -11,6 +11,7 @@
 //! one byte, which a copy, a memset or a free of the byte needs an order with. A finding of that kind is
 //! a candidate. It is judged by the kernel's machine code and the values of the launch: it is dropped if
 //! these say that the kernel does nothing there that needs an order, and counted in place of reported
+//! if they say nothing. Work elsewhere in the address's allocation is a candidate, too, and is dropped
 //! if they say nothing.
 //!
 //! # What it does not model

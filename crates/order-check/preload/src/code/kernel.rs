@@ -14,9 +14,9 @@ use cuda_kernel_access::execute::Touch;
 use cuda_kernel_access::ptx::Module;
 use cuda_kernel_access::touch::{Span, Summary, may_touch, summary, surely_touched};
 
-use crate::code::Reason;
 use crate::code::image::{Image, LONGEST};
 use crate::code::launch::Values;
+use crate::code::{Reason, nearby};
 use crate::lock::{Lock, Rank};
 
 /// The most bytes of a kernel's code, and of the images of its architecture in a fat binary: more would
@@ -124,6 +124,23 @@ impl KernelCode {
 
     /// What a launch of this kernel does.
     pub(crate) fn evaluate(&self, launch: &Values) -> Result<Arc<Evaluated>, Reason> {
+        let spend = |time: Duration| {
+            SPENT.fetch_add(time.as_micros() as u64, Ordering::Relaxed);
+        };
+        self.evaluate_within(launch, has_time, spend)
+    }
+
+    /// The same for work elsewhere in its allocations, which has an allowance of its own.
+    pub(crate) fn evaluate_nearby(&self, launch: &Values) -> Result<Arc<Evaluated>, Reason> {
+        self.evaluate_within(launch, nearby::has_time, nearby::spend)
+    }
+
+    fn evaluate_within(
+        &self,
+        launch: &Values,
+        has_time: fn() -> bool,
+        spend: impl Fn(Duration),
+    ) -> Result<Arc<Evaluated>, Reason> {
         if let Some(known) = Self::known(launch) {
             return known;
         }
@@ -132,8 +149,7 @@ impl KernelCode {
         }
         let begin = thread_time();
         let found = self.evaluated(launch).map(Arc::new);
-        let spent = thread_time().saturating_sub(begin);
-        SPENT.fetch_add(spent.as_micros() as u64, Ordering::Relaxed);
+        spend(thread_time().saturating_sub(begin));
         if let Ok(mut all) = LAUNCHES.lock() {
             let (all, size) = all.get_or_insert_with(Launches::default);
             *size += match &found {

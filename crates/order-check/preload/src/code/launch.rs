@@ -7,9 +7,8 @@ use std::sync::Arc;
 use cuda_kernel_access::code::Launch as Shape;
 use cuda_order_check_engine::{Launch, Other};
 
-use crate::code::keep;
 use crate::code::kernel::KernelCode;
-use crate::code::verdict;
+use crate::code::{keep, nearby, verdict};
 
 /// Those of all launches that are kept may have so many bytes, beside few ones.
 const MOST: usize = 24 << 20;
@@ -92,15 +91,20 @@ impl Launch for Values {
     fn is_apart(&self, shared: &[Range<u64>], other: &Other<'_>) -> bool {
         verdict::is_known_to_be_apart(self, shared, other)
     }
+
+    fn is_near(&self, allocations: &[Range<u64>], other: &Other<'_>) -> bool {
+        nearby::is_near(self, allocations, other)
+    }
+}
+
+/// A number of two.
+pub(crate) fn mix(one: u64, two: u64) -> u64 {
+    let product = u128::from(one ^ 0x9e37_79b9_7f4a_7c15) * u128::from(two ^ 0xd1b5_4a32_d192_ed03);
+    (product as u64) ^ (product >> 64) as u64
 }
 
 /// A number that two launches share only if they are alike.
 fn number(code: u64, sizes: Sizes, words: &[u64]) -> u64 {
-    let mix = |one: u64, two: u64| {
-        let product =
-            u128::from(one ^ 0x9e37_79b9_7f4a_7c15) * u128::from(two ^ 0xd1b5_4a32_d192_ed03);
-        (product as u64) ^ (product >> 64) as u64
-    };
     let [x, y, z, wide, high, deep] = sizes.map(u64::from);
     let first = [x << 32 | y, z << 32 | wide, high << 32 | deep, words.len() as u64];
     first.iter().chain(words).fold(code, |number, word| mix(number.rotate_left(23), *word))

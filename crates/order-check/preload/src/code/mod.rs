@@ -11,6 +11,7 @@ pub(crate) mod image;
 pub(crate) mod kernel;
 pub(crate) mod launch;
 mod maps;
+pub(crate) mod nearby;
 pub(crate) mod verdict;
 
 /// Why something is not known, for the summary.

@@ -1,6 +1,7 @@
 //! What a candidate means.
 
 use core::ops::Range;
+use std::borrow::Cow;
 
 use cuda_kernel_access::decode::AccessKind as Does;
 use cuda_kernel_access::execute::Touch;
@@ -37,6 +38,9 @@ const COMPARED: usize = 1 << 12;
 pub(crate) fn judge(report: &Report) -> Verdict {
     let sides = [&report.first, &report.second];
     let launches = sides.map(|side| side.launch().and_then(|of| of.get::<Values>()));
+    if report.is_nearby() {
+        return judge_nearby(sides, &report.shared);
+    }
     let evaluate = |at: usize, launch: &Values| {
         launch.code.evaluate(launch).map_err(|why| Verdict::Possible(at, why))
     };
@@ -48,13 +52,15 @@ pub(crate) fn judge(report: &Report) -> Verdict {
                 // Of two that are not known the first is named.
                 (Err(unknown), _) | (_, Err(unknown)) => return unknown,
             };
-            let verdict = of_two([(one, &first), (two, &second)], &report.shared, memory);
+            let verdict =
+                of_two([(one, &first), (two, &second)], &report.shared, memory, Reach::Code);
             unless_it_waits(verdict, [first.waits, second.waits])
         }
         [Some(launch), None] => match evaluate(0, launch) {
             Ok(found) => {
                 let other = Beside::of(&report.second);
-                let verdict = of_one((launch, &found), &report.shared, other, 0, memory);
+                let verdict =
+                    of_one((launch, &found), &report.shared, other, 0, memory, Reach::Code);
                 unless_it_waits(verdict, [found.waits, false])
             }
             Err(unknown) => unknown,
@@ -62,12 +68,96 @@ pub(crate) fn judge(report: &Report) -> Verdict {
         [None, Some(launch)] => match evaluate(1, launch) {
             Ok(found) => {
                 let other = Beside::of(&report.first);
-                let verdict = of_one((launch, &found), &report.shared, other, 1, memory);
+                let verdict =
+                    of_one((launch, &found), &report.shared, other, 1, memory, Reach::Code);
                 unless_it_waits(verdict, [false, found.waits])
             }
             Err(unknown) => unknown,
         },
         [None, None] => Verdict::Possible(0, "it is no launch".into()),
+    }
+}
+
+/// The same of a launch and work elsewhere in an allocation: no more is said of it than what the code
+/// says for sure, so what is possible only is refuted.
+fn judge_nearby(sides: [&Side; 2], shared: &[Range<u64>]) -> Verdict {
+    let evaluate = |launch: &Values| launch.code.evaluate_nearby(launch).ok();
+    let [first, second] = sides;
+    let launches = sides.map(|side| side.launch().and_then(|of| of.get::<Values>()));
+    let beside = |at: usize, launch: &Values, other: &Side| {
+        let found = evaluate(launch)?;
+        Some(of_nearby((launch, &found), Err(Beside::of(other)), at, shared))
+    };
+    let judged = match launches {
+        [Some(one), Some(two)] => evaluate(one)
+            .zip(evaluate(two))
+            .map(|(first, second)| of_nearby((one, &first), Ok((two, &second)), 0, shared)),
+        [Some(launch), None] => beside(0, launch, second),
+        [None, Some(launch)] => beside(1, launch, first),
+        [None, None] => None,
+    };
+    judged.unwrap_or(Verdict::Refuted)
+}
+
+/// A launch, which is the one side or the other, and another launch or other work, somewhere in
+/// allocations.
+pub(crate) fn of_nearby(
+    own: (&Values, &Evaluated),
+    other: Result<(&Values, &Evaluated), Beside<'_>>,
+    at: usize,
+    allocations: &[Range<u64>],
+) -> Verdict {
+    /// How many comparisons one pair may take.
+    const MOST: usize = 1 << 16;
+    let size = |of: &Evaluated| of.sure.len() + of.bounds.as_ref().map_or(0, |of| of.spans.len());
+    let others = match &other {
+        Ok((_, found)) => size(found),
+        Err(beside) => beside.accesses.len(),
+    };
+    let waits = own.1.waits || other.as_ref().is_ok_and(|other| other.1.waits);
+    if waits || size(own.1).saturating_mul(others) > MOST {
+        return Verdict::Refuted;
+    }
+    let verdict = match other {
+        Ok(other) => of_two([own, other], allocations, None, Reach::Sure),
+        Err(other) => of_one(own, allocations, other, at, None, Reach::Sure),
+    };
+    match verdict {
+        Verdict::Possible(..) => Verdict::Refuted,
+        verdict => verdict,
+    }
+}
+
+/// How far a launch is taken to get from its addresses.
+#[derive(Clone, Copy, PartialEq)]
+enum Reach {
+    /// As far as its code allows: that the other work has one of them says that it is meant.
+    Code,
+    /// As far as some threads surely do: where only the allocation is the same, bounds that are too wide
+    /// would be in other blocks of it.
+    Sure,
+}
+
+/// Where an access may be between those of its places that some threads surely touch.
+fn between(span: &Span, sure: &[Touch]) -> Option<Span> {
+    let all = || sure.iter().filter(|touch| touch.at == span.at).map(bytes_of);
+    let start = all().map(|bytes| bytes.start).min()?;
+    let end = all().map(|bytes| bytes.end).max()?;
+    let own = span.bytes.as_ref().filter(|_| !span.from_memory)?;
+    let bytes = own.start.max(start)..own.end.min(end);
+    (!bytes.is_empty()).then(|| {
+        let mut between = span.clone();
+        between.bytes = Some(bytes);
+        between
+    })
+}
+
+/// The spans that are compared.
+fn within_reach<'a>(found: &Evaluated, bounds: &'a Bounds, reach: Reach) -> Cow<'a, [Span]> {
+    let all = bounds.spans.iter();
+    match reach {
+        Reach::Code => Cow::Borrowed(&bounds.spans),
+        Reach::Sure => all.filter_map(|span| between(span, &found.sure)).collect(),
     }
 }
 
@@ -92,12 +182,12 @@ pub(crate) fn is_known_to_be_apart(
     let verdict = match other.launch {
         None => {
             let other = Beside { kind: other.kind, accesses: other.accesses, is_host: false };
-            of_one((launch, &found), shared, other, 0, None)
+            of_one((launch, &found), shared, other, 0, None, Reach::Code)
         }
         Some(other) => {
             let Some(other) = other.get::<Values>() else { return false };
             let Some(second) = known(other) else { return false };
-            of_two([(launch, &found), (other, &second)], shared, None)
+            of_two([(launch, &found), (other, &second)], shared, None, Reach::Code)
         }
     };
     verdict == Verdict::Refuted
@@ -204,11 +294,11 @@ fn is_of_either(span: &Span, all: &[Range<u64>]) -> bool {
 
 /// What a kernel meets that is none.
 #[derive(Clone, Copy)]
-struct Beside<'a> {
-    kind: AccessKind,
-    accesses: &'a [Access],
+pub(crate) struct Beside<'a> {
+    pub(crate) kind: AccessKind,
+    pub(crate) accesses: &'a [Access],
     /// The host may access a flag or a counter at any time, if the kernel's accesses allow it.
-    is_host: bool,
+    pub(crate) is_host: bool,
 }
 
 impl<'a> Beside<'a> {
@@ -228,6 +318,7 @@ fn of_one(
     Beside { kind, accesses, is_host }: Beside<'_>,
     at: usize,
     memory: Option<&Range<u64>>,
+    reach: Reach,
 ) -> Verdict {
     let found = own.1;
     let hits = |bytes: &Range<u64>| accesses.iter().any(|access| access.touches(bytes));
@@ -265,7 +356,8 @@ fn of_one(
     if uses.is_some_and(|uses| !kinds(uses).any(|does| matters(does, kind))) {
         return Verdict::Refuted;
     }
-    let matter = || bounds.spans.iter().filter(|span| matters(span.kind, kind));
+    let spans = within_reach(found, bounds, reach);
+    let matter = || spans.iter().filter(|span| matters(span.kind, kind));
     let all: Vec<Range<u64>> = accesses.iter().flat_map(Access::each_row).take(COMPARED).collect();
     let is_likely = |span: &&Span| {
         span.bytes.as_ref().is_some_and(|bytes| is_bounded(bytes, memory))
@@ -291,6 +383,7 @@ fn of_two(
     both: [(&Values, &Evaluated); 2],
     shared: &[Range<u64>],
     memory: Option<&Range<u64>>,
+    reach: Reach,
 ) -> Verdict {
     let [one, two] = both;
     let pairs = |all: [Vec<(Range<u64>, Does)>; 2]| {
@@ -324,11 +417,11 @@ fn of_two(
     {
         return Verdict::Refuted;
     }
-    let bounded = |found: &Bounds| -> Vec<Span> {
-        let is = |span: &&Span| span.bytes.as_ref().is_some_and(|of| is_bounded(of, memory));
-        found.spans.iter().filter(is).cloned().collect()
+    let bounded = |found: &Evaluated, bounds: &Bounds| -> Vec<Span> {
+        let is = |span: &Span| span.bytes.as_ref().is_some_and(|of| is_bounded(of, memory));
+        within_reach(found, bounds, reach).iter().filter(|span| is(span)).cloned().collect()
     };
-    let bounded = [bounded(first), bounded(second)];
+    let bounded = [bounded(one.1, first), bounded(two.1, second)];
     let surely = [sure(one.1), sure(two.1)];
     let (mut ranges, mut writes) = (Vec::new(), [false; 2]);
     for (at, spans) in bounded.iter().enumerate() {
@@ -348,6 +441,9 @@ fn of_two(
     }
     if !ranges.is_empty() {
         return Verdict::Likely(Bytes { ranges: joined(ranges), writes });
+    }
+    if reach == Reach::Sure {
+        return Verdict::Refuted;
     }
     let [bounded, others] = bounded;
     let meets = |own: &Span, other: &Span| conflict(own.kind, other.kind) && own.may_meet(other);
@@ -445,7 +541,8 @@ mod tests {
                 ((none, &all), (&others, none), Verdict::Likely(both)),
             ] {
                 let [ours, theirs] = [ours, theirs].map(|(sure, more)| evaluated(sure, more));
-                let verdict = of_two([(&one, &ours), (&two, &theirs)], &[], Some(&memory));
+                let verdict =
+                    of_two([(&one, &ours), (&two, &theirs)], &[], Some(&memory), Reach::Code);
                 assert_eq!(verdict, expected, "{ours:?} {theirs:?}");
             }
         }
@@ -454,7 +551,8 @@ mod tests {
             (evaluated(&[(1, Does::Write)], none), evaluated(none, &[(1, Does::Read)]));
         for (pair, writes) in [([&ours, &theirs], [true, false]), ([&theirs, &ours], [false, true])]
         {
-            let verdict = of_two([(&one, pair[0]), (&two, pair[1])], &[], Some(&memory));
+            let verdict =
+                of_two([(&one, pair[0]), (&two, pair[1])], &[], Some(&memory), Reach::Code);
             let bytes = Bytes { ranges: vec![places[1].clone()], writes };
             assert_eq!(verdict, Verdict::Likely(bytes));
         }

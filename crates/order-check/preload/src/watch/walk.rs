@@ -13,6 +13,7 @@ use cuda_order_check_engine::feed::Observer as _;
 use cuda_order_check_engine::{Call as Made, Report, ThreadId};
 
 use crate::call::{Call, Code, Handle, OK, thread};
+use crate::code::nearby;
 use crate::code::verdict::{Verdict, judge};
 use crate::guard;
 use crate::model::host_functions;
@@ -119,7 +120,9 @@ impl Watch {
         }
         all.retain(|report| {
             let wanted = self.feed.observer().wants(report);
-            if !wanted {
+            if !wanted && report.is_nearby() {
+                nearby::is_settled(report);
+            } else if !wanted {
                 self.feed.confirm(report);
             }
             wanted
@@ -216,7 +219,13 @@ pub(crate) fn settle(watch: &mut Watch, report: Report, verdict: Verdict) {
             }
             first
         }
-        Verdict::Certain(_) | Verdict::Likely(_) => watch.feed.confirm(&report),
+        Verdict::Certain(_) | Verdict::Likely(_) => {
+            let is_new = watch.feed.confirm(&report);
+            if !is_new && report.is_nearby() {
+                nearby::is_settled(&report);
+            }
+            is_new
+        }
     };
     if is_new {
         watch.feed.observer_mut().judged(report, verdict);

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use std::path::PathBuf;
 
 use cuda_order_check_engine::feed::Memory;
-use cuda_order_check_engine::{Access, AccessKind, Finding, StreamId};
+use cuda_order_check_engine::{Access, AccessKind, Finding, StreamId, Stride};
 
 use super::*;
 use crate::call::Address;
@@ -17,6 +17,7 @@ use crate::watch::streams::NON_BLOCKING;
 use crate::watch::walk::begin;
 
 mod host;
+mod nearby;
 mod order;
 
 const MEMORY: Address = 0x7f00_0000_0000;
@@ -295,6 +296,17 @@ fn findings_about_kernels_with_code() {
     order::bounds_alone();
     order::a_slot_that_memory_names();
     host::memory_of_the_host();
+    nearby::slots_of_a_ring();
+    nearby::bytes_at_the_ends();
+    nearby::memory_of_others();
+    nearby::pairs_with_an_order();
+    nearby::pairs_that_are_alike();
+    nearby::two_kernels();
+    nearby::code_that_says_little();
+    nearby::nodes_of_graphs();
+    nearby::an_allowance_that_is_used_up();
+    nearby::kernels_without_an_allowance();
+    nearby::classes();
     let _ = std::fs::remove_file(log());
 }
 

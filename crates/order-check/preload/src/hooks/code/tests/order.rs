@@ -1,9 +1,8 @@
 //! Accesses with gaps, kernels that wait, and what bounds alone say.
 
 use super::*;
-use cuda_order_check_engine::Stride;
 
-fn image() -> Vec<u8> {
+pub(super) fn image() -> Vec<u8> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../kernel-access/tests/order.ptx");
     let mut text = std::fs::read(path).expect("the kernels");
     text.push(0);
