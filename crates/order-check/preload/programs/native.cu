@@ -120,6 +120,72 @@ static void native_rows(bool right) {
     }
 }
 
+// A ring of slots. Kernels get its begin, which is in the first slot, and the others are used.
+static const int SLOTS = 4, SLOT = COUNT / SLOTS;
+static const size_t BYTES = SLOT * sizeof(float);
+
+__global__ void add_one_to_slot(float *ring, int slot, int count) {
+    int i = blockDim.x * blockIdx.x + threadIdx.x;
+    if (i < count) ring[slot * count + i] += 1;
+}
+
+static void compute_slot(float *ring, int slot, cudaStream_t stream) {
+    add_one_to_slot<<<SLOT / 256, 256, 0, stream>>>(ring, slot, SLOT);
+    CHECK(cudaGetLastError());
+}
+
+static cudaEvent_t event() {
+    cudaEvent_t made;
+    CHECK(cudaEventCreateWithFlags(&made, cudaEventDisableTiming));
+    return made;
+}
+
+// The next slot is copied while a kernel works on this one.
+static void native_ring_upload(bool right) {
+    cudaStream_t side = stream(), work = stream();
+    float *ring = device(), *source = pinned();
+    cudaEvent_t used[SLOTS] = {event(), event(), event(), event()};
+    for (int i = 0; i < ROUNDS; i++) {
+        int slot = 1 + i % (SLOTS - 1);
+        CHECK(cudaStreamWaitEvent(side, used[slot], 0));
+        CHECK(cudaMemcpyAsync(ring + slot * SLOT, source, BYTES, cudaMemcpyHostToDevice, side));
+        if (right) wait(work, side);
+        compute_slot(ring, slot, work);
+        CHECK(cudaEventRecord(used[slot], work));
+    }
+}
+
+// The kernel comes first, and what it has made of a slot is copied.
+static void native_ring_download(bool right) {
+    cudaStream_t side = stream(), work = stream();
+    float *ring = device(), *result = pinned();
+    cudaEvent_t copied[SLOTS] = {event(), event(), event(), event()};
+    for (int i = 0; i < ROUNDS; i++) {
+        int slot = 1 + i % (SLOTS - 1);
+        CHECK(cudaStreamWaitEvent(work, copied[slot], 0));
+        compute_slot(ring, slot, work);
+        if (right) wait(side, work);
+        CHECK(cudaMemcpyAsync(result, ring + slot * SLOT, BYTES, cudaMemcpyDeviceToHost, side));
+        CHECK(cudaEventRecord(copied[slot], side));
+    }
+}
+
+// One kernel gets the ring, and the other one a slot.
+static void native_ring_kernels(bool right) {
+    cudaStream_t side = stream(), work = stream();
+    float *ring = device();
+    cudaEvent_t used[SLOTS] = {event(), event(), event(), event()};
+    for (int i = 0; i < ROUNDS; i++) {
+        int slot = 1 + i % (SLOTS - 1);
+        CHECK(cudaStreamWaitEvent(side, used[slot], 0));
+        compute_slot(ring, slot, side);
+        if (right) wait(work, side);
+        add_one<<<SLOT / 256, 256, 0, work>>>(ring + slot * SLOT, SLOT);
+        CHECK(cudaGetLastError());
+        CHECK(cudaEventRecord(used[slot], work));
+    }
+}
+
 static void native_free(bool right) {
     cudaStream_t side = stream(), work = stream();
     for (int i = 0; i < ROUNDS; i++) {
@@ -274,6 +340,9 @@ static const struct {
     {"native_wait_the_wrong_way", "copy", native_wait_the_wrong_way},
     {"native_non_blocking_and_default", "copy", native_non_blocking_and_default},
     {"native_rows", "copy", native_rows},
+    {"native_ring_upload", "copy", native_ring_upload},
+    {"native_ring_download", "reads", native_ring_download},
+    {"native_ring_kernels", "kernels", native_ring_kernels},
     {"native_free", "free", native_free},
     {"native_allocated_in_another_stream", "free", native_allocated_in_another_stream},
     {"native_unmap", "free", native_unmap},
