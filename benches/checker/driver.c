@@ -73,14 +73,17 @@ code cuMemsetD8Async(address to, unsigned char value, size_t bytes, handle strea
     return 0;
 }
 
-/* A kernel has three addresses and an int. */
+/* A kernel has three addresses and an int, or one structure. */
 code cuFuncGetName(const char **name, handle function) {
     (void)function;
     *name = "kernel";
     return 0;
 }
 code cuFuncGetParamInfo(handle function, size_t index, size_t *offset, size_t *bytes) {
-    (void)function;
+    if ((size_t)function >= 0x9000) {
+        *offset = 0, *bytes = 512;
+        return index > 0;
+    }
     if (index > 3)
         return 1;
     *offset = 8 * index;

@@ -59,6 +59,17 @@ static void launch(handle function, unsigned long at) {
     MUST(cuLaunchKernel(function, 64, 1, 1, 256, 1, 1, 0, stream, parameters, NULL));
 }
 
+/* A structure as frameworks have it: sizes, strides, divisors and some addresses. */
+static void do_launch_structure(unsigned long at) {
+    static unsigned long long words[64];
+    for (unsigned long long word = 0; word < 64; word++)
+        words[word] = word % 2 ? word : 0x8000000100000000 + word;
+    for (int word = 0; word < 4; word++)
+        words[16 * word] = buffers[(at + word) % BUFFERS];
+    void *parameters[] = {words};
+    MUST(cuLaunchKernel((handle)0x9000, 64, 1, 1, 256, 1, 1, 0, stream, parameters, NULL));
+}
+
 static handle kernel(unsigned long at) {
     return (handle)(0x5000 + at % 16 * 64);
 }
@@ -84,11 +95,16 @@ static void do_record_wait(unsigned long at) {
 }
 static void do_graph(unsigned long at) { (void)at; MUST(cuGraphLaunch(exec, stream)); }
 static void do_synchronize(unsigned long at) { (void)at; MUST(cuCtxSynchronize()); }
-/* What a step of a training did: 394 launches, 46 copies and memsets, and a wait. */
+/* What a step of a training did, in the default stream: 394 launches, 46 copies and memsets, and a
+ * wait. */
 static void do_step(unsigned long at) {
     (void)at;
+    stream = NULL;
     for (unsigned long one = 0; one < 394; one++) {
-        do_launch_varied(one);
+        if (one % 2)
+            do_launch_structure(one);
+        else
+            do_launch_varied(one);
         if (one % 17 == 0) {
             do_memset(one);
             do_copy_device(one + 1);
@@ -106,6 +122,7 @@ static const struct {
     void (*once)(unsigned long at);
 } operations[] = {
     {"launch", do_launch},           {"launch_varied", do_launch_varied},
+    {"launch_structure", do_launch_structure},
     {"copy_device", do_copy_device}, {"copy_pinned", do_copy_pinned},
     {"memset", do_memset},           {"record_wait", do_record_wait},
     {"graph_of_10", do_graph},       {"synchronize", do_synchronize},

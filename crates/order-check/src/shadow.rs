@@ -122,6 +122,10 @@ impl Entries {
         }
     }
 
+    fn last_mut(&mut self) -> Option<&mut Entry> {
+        self.others.last_mut().or(self.first.as_mut())
+    }
+
     fn clear(&mut self) {
         *self = Self::default();
     }
@@ -468,18 +472,25 @@ fn touch(
         let own = earlier.slot == new.slot && earlier.time <= new.time;
         own || is_before(earlier.slot, earlier.time)
     };
-    let (mut launches, mut some_go) = (0, false);
-    for earlier in segment.entries.iter() {
+    let (mut launches, mut gone, mut last_goes) = (0, 0, false);
+    segment.entries.iter().for_each(|earlier| {
         let before = is_before(earlier);
         if !before && new.kind.conflicts(earlier.kind) {
             hit(hits, earlier, false, range.clone());
         }
         let goes = before && earlier.is_replaced(new);
-        some_go |= goes;
+        gone += usize::from(goes);
+        last_goes = goes;
         launches += usize::from(!goes && before && earlier.of_launch);
+    });
+    // Mostly none does, or just the last one, and nothing is moved.
+    if gone == 1 && last_goes && new.kind != AccessKind::Free && launches < LAUNCHES {
+        segment.entries.last_mut().into_iter().for_each(|last| *last = new.clone());
+        return;
     }
-    // Mostly none does, and nothing is moved.
-    if some_go {
+    if gone == 1 {
+        segment.entries.remove_first(|earlier| is_before(earlier) && earlier.is_replaced(new));
+    } else if gone > 1 {
         segment.entries.retain(|earlier| !(is_before(earlier) && earlier.is_replaced(new)));
     }
     if launches >= LAUNCHES && new.of_launch {

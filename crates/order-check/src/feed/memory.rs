@@ -118,6 +118,7 @@ impl<O: Observer> MemoryFeed<O> {
 
     /// Who can read the memory at an address without a call; `None` for memory that no call has
     /// allocated or registered.
+    #[inline]
     #[must_use]
     pub fn memory(&self, address: u64) -> Option<Memory> {
         Some(self.memory.places.get(self.memory.at(address)?)?.1)

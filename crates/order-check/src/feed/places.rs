@@ -1,5 +1,6 @@
 //! All memory, by addresses.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Who can read memory without a call.
@@ -16,6 +17,10 @@ pub enum Memory {
     Exported,
 }
 
+/// How many hints there are, and of how many bits an address near another one has the same hint.
+const HINTS: usize = 16;
+const NEAR: u32 = 21;
+
 /// All memory. It is looked up far more often than it changes: for each word of a kernel's
 /// parameters.
 #[derive(Debug, Default)]
@@ -24,8 +29,10 @@ pub(super) struct Places {
     pub(super) starts: Vec<u64>,
     /// The bytes of each, and who can read it.
     pub(super) places: Vec<(u64, Memory)>,
-    /// Which one was found last. The next one is often the same, or one beside it.
-    last: AtomicUsize,
+    /// From the first byte of all to the last one.
+    around: Range<u64>,
+    /// Where an address was found last, by some of its bits. It is often there again.
+    hints: [AtomicUsize; HINTS],
 }
 
 impl Places {
@@ -37,12 +44,21 @@ impl Places {
                 self.places.insert(at, place);
             }
         }
+        self.measure();
+    }
+
+    fn measure(&mut self) {
+        let first = self.starts.first().copied().unwrap_or_default();
+        let last = self.starts.last().zip(self.places.last());
+        self.around = first..last.map_or(first, |(start, (bytes, _))| start.saturating_add(*bytes));
     }
 
     pub(super) fn remove(&mut self, address: u64) -> Option<(u64, Memory)> {
         let at = self.starts.binary_search(&address).ok()?;
         self.starts.remove(at);
-        Some(self.places.remove(at))
+        let removed = self.places.remove(at);
+        self.measure();
+        Some(removed)
     }
 
     /// Whether this memory, and no later one, begins before an address and has it.
@@ -56,26 +72,22 @@ impl Places {
     /// The place in the lists of the memory at an address.
     #[inline]
     pub(super) fn at(&self, address: u64) -> Option<usize> {
-        // Most words that are no addresses are small numbers.
-        if address < *self.starts.first()? {
-            return None;
-        }
-        let last = self.last.load(Ordering::Relaxed);
-        if self.has(last, address) {
-            return Some(last);
-        }
-        self.elsewhere(address, last)
+        // Most words that are no addresses are small numbers, or two of them.
+        if self.around.contains(&address) { self.near(address) } else { None }
     }
 
-    fn elsewhere(&self, address: u64, last: usize) -> Option<usize> {
-        if let Some(at) =
-            [last.wrapping_sub(1), last + 1].into_iter().find(|at| self.has(*at, address))
-        {
-            self.last.store(at, Ordering::Relaxed);
-            return Some(at);
-        }
+    fn near(&self, address: u64) -> Option<usize> {
+        let hint = self.hints.get((address >> NEAR) as usize % HINTS)?;
+        let at = hint.load(Ordering::Relaxed);
+        if self.has(at, address) { Some(at) } else { self.find(address, hint) }
+    }
+
+    fn find(&self, address: u64, hint: &AtomicUsize) -> Option<usize> {
         let at = self.starts.partition_point(|start| *start <= address).checked_sub(1)?;
-        self.last.store(at, Ordering::Relaxed);
-        self.has(at, address).then_some(at)
+        let has = self.has(at, address);
+        if has {
+            hint.store(at, Ordering::Relaxed);
+        }
+        has.then_some(at)
     }
 }

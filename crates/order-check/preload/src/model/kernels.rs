@@ -24,11 +24,19 @@ pub(crate) struct Kernel {
     pub(crate) name: &'static str,
     /// Their offsets and sizes.
     pub(crate) parameters: Vec<(usize, usize)>,
-    /// The words that all of them have.
+    /// The words that all of them have, and those of one parameter each.
     words: usize,
+    may_be_addresses: Vec<Word>,
     code: Arc<KernelCode>,
     /// The unloads of code that there had been when the driver was asked.
     unloads: u64,
+}
+
+/// A word of the parameters: its number, and the parameter that it is in, at this offset.
+struct Word {
+    number: usize,
+    index: usize,
+    at: usize,
 }
 
 /// The most bytes of a kernel's parameters.
@@ -274,8 +282,14 @@ impl Kernels {
             }
         };
         let words = parameters.iter().map(|(offset, size)| (offset + size).div_ceil(8)).max();
+        let word = |(index, of): (usize, &(usize, usize))| {
+            let offset = of.0;
+            whole_words(*of).map(move |at| Word { number: (offset + at) / 8, index, at })
+        };
+        let may_be_addresses = parameters.iter().enumerate().flat_map(word).collect();
+        let words = words.unwrap_or_default();
         let code = Arc::new(KernelCode::new(symbol, architecture, image));
-        let new = Kernel { name, parameters, words: words.unwrap_or_default(), code, unloads };
+        let new = Kernel { name, parameters, words, may_be_addresses, code, unloads };
         self.known.insert(function, new);
         if self.known.len() > self.most {
             // Those that are launched again are looked up anew.
@@ -332,21 +346,19 @@ impl Kernels {
         accesses.clear();
         let mut some_of_host = false;
         let Some(kernel) = self.known.get(&function) else { return false };
-        for (index, parameter) in kernel.parameters.iter().enumerate() {
-            for at in whole_words(*parameter) {
-                let (offset, size) = parameter;
-                let Some(&word) = values.get((offset + at) / 8) else { continue };
-                let Some(memory) = feed.memory(word) else { continue };
-                note(|| format!(" {index}+{at}/{size}:{word:#x}"));
-                let is_of_host = matches!(memory, Memory::Host | Memory::Managed);
-                some_of_host |= memory != Memory::Device;
-                if is_of_host && let Some(of) = of_host(word) {
-                    accesses.push(Access::new(kind, of.start, of.end - of.start));
-                    continue;
-                }
-                let of = if pools { feed.bytes_at(word) } else { None };
-                accesses.push(Access::new(kind, word, of.filter(|of| *of >= POOL).unwrap_or(1)));
+        for Word { number, index, at } in &kernel.may_be_addresses {
+            let Some(&word) = values.get(*number) else { break };
+            let Some(memory) = feed.memory(word) else { continue };
+            let size = || kernel.parameters.get(*index).map_or(0, |(_, size)| *size);
+            note(|| format!(" {index}+{at}/{}:{word:#x}", size()));
+            let is_of_host = matches!(memory, Memory::Host | Memory::Managed);
+            some_of_host |= memory != Memory::Device;
+            if is_of_host && let Some(of) = of_host(word) {
+                accesses.push(Access::new(kind, of.start, of.end - of.start));
+                continue;
             }
+            let of = if pools { feed.bytes_at(word) } else { None };
+            accesses.push(Access::new(kind, word, of.filter(|of| *of >= POOL).unwrap_or(1)));
         }
         if let Some(first) = accesses.first_mut() {
             let values = Values::new(kernel.code.clone(), sizes, values);
