@@ -8,7 +8,7 @@ use crate::checker::options::Warnings;
 use crate::frames::outline;
 use crate::map::Map;
 use crate::op::{Backtrace, Call, EventId, Location, StreamId};
-use crate::report::{Agent, Finding, StreamName, Warning};
+use crate::report::{Agent, Finding, StreamName, Warning, Who};
 use crate::shadow::Origin;
 
 /// The maximum of distinct pairs of places with findings.
@@ -17,6 +17,8 @@ const PLACES: usize = 1 << 16;
 const PATHS: usize = 1 << 14;
 /// How often the text of backtraces is made for races of two functions in two streams or threads.
 const TRACES: u32 = 64;
+/// How many pairs are found again without their texts.
+const SEEN: usize = 32;
 /// The maximum of records and waits that are kept.
 const MARKS: usize = 128;
 /// The maximum of failed calls that are kept.
@@ -29,6 +31,59 @@ type Place = (Cow<'static, str>, Result<Location, String>);
 
 /// A side of a report: its call, and who does it.
 pub(super) type At<'a> = (&'a Call, &'a Agent);
+
+/// A side of a pair that was found before, by what its place is made of.
+#[derive(Debug)]
+struct Sight {
+    name: Cow<'static, str>,
+    path: Option<u64>,
+    agent: Agent,
+    given: Option<Arc<str>>,
+    created: Option<u64>,
+}
+
+fn same<T: ?Sized>(one: &Arc<T>, other: &Arc<T>) -> bool {
+    Arc::ptr_eq(one, other)
+}
+
+impl Sight {
+    /// `None` if its place takes more to find out.
+    fn new((call, agent): At<'_>) -> Option<Self> {
+        let path = Self::path(call)?;
+        let (given, created) = (agent.stream_name(), Self::created(agent));
+        Some(Self { name: call.name.clone(), path, agent: agent.clone(), given, created })
+    }
+
+    fn path(call: &Call) -> Option<Option<u64>> {
+        match (&call.location, &call.backtrace) {
+            (Some(_), _) => None,
+            (None, None) => Some(None),
+            (None, Some(trace)) => trace.path().map(Some),
+        }
+    }
+
+    fn created(agent: &Agent) -> Option<u64> {
+        agent.stream_created().map(|call| call.number)
+    }
+
+    /// Whether the other one surely has the same place. A stream may have got a name since.
+    fn is(&self, path: Option<u64>, (call, agent): At<'_>) -> bool {
+        self.path == path
+            && match (&self.agent.0, &agent.0) {
+                (Who::Stream(one, part), Who::Stream(other, other_part)) => {
+                    same(one, other) && part == other_part
+                }
+                (Who::Thread(one), Who::Thread(other)) => same(one, other),
+                _ => false,
+            }
+            && self.name == call.name
+            && self.created == Self::created(agent)
+            && match (&self.given, agent.stream_name()) {
+                (Some(one), Some(other)) => same(one, &other),
+                (one, other) => one.is_none() && other.is_none(),
+            }
+    }
+}
 
 /// A call that failed.
 #[derive(Debug)]
@@ -51,8 +106,13 @@ struct Marked {
 pub(super) struct Reports {
     pub(super) warnings: Warnings,
     findings: Vec<Finding>,
-    /// How often each pair of places was found.
-    reported: HashMap<(Place, Place), u64>,
+    /// The pairs of places that were found: where their numbers are.
+    reported: HashMap<(Place, Place), usize>,
+    /// How often each was found.
+    times: Vec<u64>,
+    /// Some of them, by what their places are made of: a program that goes on finds the same again
+    /// and again.
+    seen: VecDeque<([Sight; 2], usize)>,
     warned: HashSet<(Place, Place)>,
     /// The places that backtraces stand for, by their paths.
     paths: HashMap<(u64, Place), Place>,
@@ -179,15 +239,21 @@ impl Reports {
 
     /// Whether a problem of these two accesses is to be reported: it was not, at their places.
     pub(super) fn is_new(&mut self, sides: [At<'_>; 2]) -> bool {
+        if self.again(sides) {
+            return false;
+        }
         let Some([one, two]) = self.places(sides) else { return false };
-        self.once(one, two)
+        self.once(one, two, sides)
     }
 
     /// Whether a problem at these two places was reported. Another one may be asked for later.
     pub(super) fn is_known(&mut self, sides: [At<'_>; 2]) -> bool {
+        if self.again(sides) {
+            return true;
+        }
         let Some([one, two]) = self.places(sides) else { return true };
-        if let Some(times) = self.times_mut(&one, &two) {
-            *times += 1;
+        if let Some(at) = self.pair(&one, &two) {
+            self.found(at, sides);
             return true;
         }
         self.reported.len() >= PLACES
@@ -196,7 +262,8 @@ impl Reports {
     /// How often a problem was found at these two places.
     pub(super) fn times(&mut self, sides: [At<'_>; 2]) -> u64 {
         let places = self.places(sides);
-        places.and_then(|[one, two]| self.times_mut(&one, &two).copied()).unwrap_or(1)
+        let at = places.and_then(|[one, two]| self.pair(&one, &two));
+        at.and_then(|at| self.times.get(at).copied()).unwrap_or(1)
     }
 
     /// The places of two calls. `None` once the text of too many of their backtraces was made: that
@@ -230,23 +297,51 @@ impl Reports {
         Some([one?, two?])
     }
 
-    fn times_mut(&mut self, one: &Place, two: &Place) -> Option<&mut u64> {
+    /// Where the number of a pair is.
+    fn pair(&self, one: &Place, two: &Place) -> Option<usize> {
         let pair = (one.clone(), two.clone());
-        let turned = (pair.1.clone(), pair.0.clone());
-        let pair = if self.reported.contains_key(&pair) { pair } else { turned };
-        self.reported.get_mut(&pair)
+        let at = self.reported.get(&pair).or_else(|| self.reported.get(&(pair.1, pair.0)));
+        at.copied()
+    }
+
+    /// A pair was found once more.
+    fn found(&mut self, at: usize, [one, two]: [At<'_>; 2]) {
+        self.times.get_mut(at).into_iter().for_each(|times| *times += 1);
+        if let (Some(one), Some(two)) = (Sight::new(one), Sight::new(two)) {
+            if self.seen.len() == SEEN {
+                self.seen.pop_front();
+            }
+            self.seen.push_back(([one, two], at));
+        }
+    }
+
+    /// Whether just this pair was found before, one of the last times. Then it counts.
+    fn again(&mut self, [one, two]: [At<'_>; 2]) -> bool {
+        if self.seen.is_empty() {
+            return false;
+        }
+        let (Some(first), Some(second)) = (Sight::path(one.0), Sight::path(two.0)) else {
+            return false;
+        };
+        let is_it =
+            |([own, other], _): &&([Sight; 2], usize)| own.is(first, one) && other.is(second, two);
+        let Some((_, at)) = self.seen.iter().find(is_it) else { return false };
+        self.times.get_mut(*at).into_iter().for_each(|times| *times += 1);
+        true
     }
 
     /// Whether a pair of places is new. Beyond [`PLACES`] of them none is.
-    fn once(&mut self, one: Place, two: Place) -> bool {
-        if let Some(times) = self.times_mut(&one, &two) {
-            *times += 1;
+    fn once(&mut self, one: Place, two: Place, sides: [At<'_>; 2]) -> bool {
+        if let Some(at) = self.pair(&one, &two) {
+            self.found(at, sides);
             return false;
         }
         if self.reported.len() >= PLACES {
             return false;
         }
-        self.reported.insert((one, two), 1);
+        self.reported.insert((one, two), self.times.len());
+        self.times.push(0);
+        self.found(self.times.len() - 1, sides);
         true
     }
 

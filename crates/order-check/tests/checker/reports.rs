@@ -406,6 +406,32 @@ fn each_pair_of_places_is_reported_once() {
     assert_eq!(program.findings().len(), 4);
 }
 
+/// A pair that was found is found again by less than its text, but by all that its text is made of.
+#[test]
+fn a_pair_that_was_found_before_is_the_same_only_if_all_of_it_is() {
+    let mut program = Program::new();
+    let mut found = |name: Option<&str>, [one, two]: [&'static str; 2], stream| {
+        if let Some(name) = name {
+            let call = Call::new("", 0, ThreadId(1));
+            program.checker.apply(call, Op::StreamName { stream: StreamId(2), name });
+        }
+        (0..3).for_each(|_| _ = program.tell(one, write(1)).tell(two, write(stream)));
+        let number = program.findings().len();
+        // The next pair meets no call of this one.
+        program.tell("cuStreamSynchronize", Do::Sync(What::Stream(StreamId(1))));
+        program.tell("cuStreamSynchronize", Do::Sync(What::Stream(StreamId(stream))));
+        number
+    };
+    assert_eq!(found(None, ["a", "b"], 2), 1);
+    assert_eq!(found(None, ["a", "b"], 2), 0);
+    assert_eq!(found(None, ["a", "other"], 2), 1, "another function");
+    assert_eq!(found(None, ["a", "b"], 3), 1, "another stream");
+    assert_eq!(found(Some("one"), ["a", "b"], 2), 1, "a name");
+    assert_eq!(found(Some("two"), ["a", "b"], 2), 1, "another name");
+    assert_eq!(found(None, ["a", "b"], 2), 0);
+    assert_eq!(found(Some("one"), ["a", "b"], 2), 0, "a name that it had");
+}
+
 /// With backtraces a place is how the program came to the call, whatever the stream.
 #[test]
 fn backtraces_distinguish_places() {
