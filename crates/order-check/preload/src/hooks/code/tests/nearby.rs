@@ -77,7 +77,7 @@ pub(super) fn slots_of_a_ring() {
             let certain = |kinds: &str| {
                 let (first, last) = (slot * PART, end - 4);
                 let text = format!("certain: {first}..{} {last}..{end} {kinds}", first + 4);
-                Some(text).filter(|_| slot == other)
+                (slot == other).then_some(text)
             };
             for work in WRITES {
                 let expected = certain("writes writes");
