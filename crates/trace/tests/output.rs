@@ -84,8 +84,10 @@ fn labelled() -> Trace {
     let span = tracer.span(&stream, "one").unwrap().category("model").arg("batch", 8);
     // The program's own argument has precedence over one of the same name.
     let span = span.arg("note", EVIL).arg("code", "007").arg("begun by", "me");
+    soft.busy(&stream, Duration::from_millis(3));
     span.end(&stream).unwrap();
     tracer.span(&stream, "plain").unwrap().end(&stream).unwrap();
+    stream.synchronize().unwrap();
     drop(recorder.span("load").category("io").arg("file", 3));
     let mut trace = tracer.finish(Duration::from_secs(60));
     trace.add_host(recorder.take());
@@ -108,7 +110,11 @@ fn arguments_and_categories_are_in_both_outputs() {
     assert_eq!(one["args"]["note"], EVIL);
     assert_eq!(one["args"]["code"], "007");
     assert_eq!(one["args"]["begun by"], "me");
-    assert!(one["args"]["placement error"].as_str().unwrap().ends_with(" µs"));
+    let span = &trace.spans[0];
+    let microseconds = |time: Duration| format!("{:.3} µs", time.as_nanos() as f64 / 1e3);
+    assert!(span.duration >= Duration::from_millis(3) && span.error != span.duration);
+    assert_eq!(one["args"]["placement error"], microseconds(span.error));
+    assert_eq!(one["args"]["duration on the device"], microseconds(span.duration));
     assert_eq!(load["args"], serde_json::json!({ "file": 3 }));
 
     let data = page_data(&trace);

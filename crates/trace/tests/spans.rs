@@ -431,6 +431,21 @@ fn old_anchors_are_let_go() {
     assert!(live.events < 200, "{live:?}");
 }
 
+/// Both ends of a span see to it that there is an anchor near them: a span may be long.
+#[test]
+fn the_begin_of_a_span_records_an_anchor_when_one_is_due() {
+    let machine = Machine::new();
+    let stream = machine.stream();
+    let tracer = machine.tracer();
+    for (pause, expected) in [(0, 1), (10, 1), (300, 2), (10, 1), (300, 2)] {
+        machine.advance(Duration::from_millis(pause));
+        machine.events();
+        let span = tracer.span(&stream, "span").unwrap();
+        assert_eq!(machine.events()[0], expected, "after {pause} ms");
+        span.end(&stream).unwrap();
+    }
+}
+
 #[test]
 fn a_capture_of_another_thread_goes_on() {
     let gpu = Gpu::new();
