@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use cuda_kernel_access::decode::{
-    ARCHITECTURES, AccessKind, DecodeError, INSTRUCTION, Operation, decode,
+    ARCHITECTURES, AccessKind, DecodeError, INSTRUCTION, Operation, Register, decode,
 };
 
 /// Architecture, address, bits, text.
@@ -39,6 +39,24 @@ fn instructions_are_what_the_table_says() {
     }
     let architectures: HashSet<u32> = table.iter().map(|row| row.0).collect();
     assert!(architectures.len() >= 4 && table.len() > 500, "{} rows", table.len());
+}
+
+/// A special register goes to a pair of registers, or with another bit to one.
+#[test]
+fn special_registers_go_to_one_register_or_two() {
+    let decoded = |bits: u128| {
+        let all = decode(80, &bits.to_le_bytes()).expect("whole instructions");
+        let one = all.last().expect("one");
+        (one.operation, one.destination)
+    };
+    // CS2R R24, SRZ and CS2R.32 R3, SR_CLOCKLO
+    for (bits, special, register, count) in [
+        (0x000f_e200_0001_ff00_0000_0000_0018_7805_u128, 0xff, 24, 2),
+        (0x000f_e200_0000_5000_0000_0000_0003_7805, 0x50, 3, 1),
+    ] {
+        let expected = (Operation::Special(special), Some((Register::General(register), count)));
+        assert_eq!(decoded(bits), expected, "{bits:x}");
+    }
 }
 
 #[test]

@@ -763,3 +763,15 @@ fn addresses_chosen_by_several_conditions() {
         }
     }
 }
+
+/// A branch by an index goes to one of its targets, and never on to what comes behind it.
+#[test]
+fn a_branch_by_an_index_goes_to_one_of_its_targets() {
+    let code = code(
+        ".entry k(.param .u64 to, .param .u32 i)\n{ .reg .b64 %a; .reg .b32 %i;\
+         ld.param.u64 %a, [to]; ld.param.u32 %i, [i]; L: .branchtargets A, B; brx.idx %i, L;\
+         st.global.u8 [%a], 1; A: ret; B: ret; }\n",
+    );
+    let found = summary(&code.expect("it is known")).expect("it is known");
+    assert_eq!(found.words[0].uses, Uses::default(), "nothing stores there");
+}
