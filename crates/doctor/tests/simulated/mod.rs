@@ -289,7 +289,11 @@ fn child(as_what: &str) -> Command {
 fn asked_in_a_process() {
     match role().as_deref() {
         None => {}
-        Some("answer") => return child::answer(&System::here(), true),
+        Some("answer") => {
+            // As a library may do when it is loaded.
+            print!("the begin of a line");
+            return child::answer(&System::here(), true);
+        }
         Some("crash") => {
             println!("\n@answers {}\n@step cuInit", loaded().to_json());
             std::process::abort();
@@ -307,6 +311,13 @@ fn asked_in_a_process() {
     assert_eq!(probe.devices.len(), 3, "{probe:?}");
     assert!(probe.lost.is_none() && probe.devices[2].context == Some(Ok(())));
     Found::new(&machine.system, &probe).usable();
+
+    // Each answer has a line of its own, the first one too.
+    let mut command = child("answer");
+    command.env("CUDA_EVENTS_DRIVER", shared_library());
+    let text = String::from_utf8(command.output().expect("it runs").stdout).expect("text");
+    let (before, _) = text.split_once("@answers ").expect("an answer");
+    assert!(before.ends_with("the begin of a line\n"), "{text}");
 
     // No device is visible: it is asked once more without the variable.
     let hidden = || {

@@ -578,6 +578,18 @@ fn no_module_is_installed() {
     let machine = machine.file("/lib/modules/6.8.0/modules.dep", "kernel/x.ko:\n");
     let found = machine.no_library();
     assert!(found.0.advice().starts_with("Install NVIDIA's driver (on Ubuntu"), "{}", found.0);
+    // Of other kernels only one that has it is of use.
+    let machine = Machine::with_gpu("others").file("/proc/sys/kernel/osrelease", "6.8.0\n");
+    let machine = machine.file("/lib/modules/6.7.0/modules.dep", "kernel/x.ko:\n");
+    let machine = machine.file("/lib/modules/6.8.0/modules.dep", "kernel/x.ko:\n");
+    let found = machine.no_library();
+    assert!(found.0.advice().starts_with("Install NVIDIA's driver (on Ubuntu"), "{}", found.0);
+    let machine = Machine::with_gpu("third").file("/proc/sys/kernel/osrelease", "6.8.0\n");
+    let machine = machine.file("/lib/modules/6.7.0/modules.dep", "kernel/x.ko:\n");
+    let machine = machine.file("/lib/modules/6.8.0/modules.dep", "kernel/x.ko:\n");
+    let machine = machine.file("/lib/modules/6.9.0/modules.dep", "extra/nvidia.ko:\n");
+    let found = machine.no_library();
+    assert!(found.0.advice().contains("start the kernel 6.9.0, which has it"), "{}", found.0);
 }
 
 /// A virtual machine whose kernel has no PCI bus.
