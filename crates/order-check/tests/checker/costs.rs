@@ -90,6 +90,26 @@ fn a_piece_is_written_and_then_the_whole_is_read() {
     }
 }
 
+/// Parts of what was read as a whole are read by others, and then more of it around them: each read
+/// stays.
+#[test]
+fn reads_of_a_part_stay_when_more_is_read() {
+    for (others, expected) in [(false, 0), (true, 1)] {
+        let mut program = Program::new();
+        (0..4).for_each(|piece| program.work(Access::write(piece * 64, 64)));
+        (0..2).for_each(|_| program.work(Access::read(0, 256)));
+        (2..=3).for_each(|stream| program.hand(1, stream));
+        if others {
+            program.work_in(2, Access::read(64, 64));
+        }
+        program.work_in(3, Access::read(0, 192));
+        program.hand(3, 1);
+        // It is after all but the second stream's.
+        program.work(Access::write(64, 64));
+        assert_eq!(program.0.take_findings().len(), expected, "{others}");
+    }
+}
+
 /// Rows of one pitch, and rows of another one.
 #[test]
 fn rows_of_two_pitches() {

@@ -545,6 +545,26 @@ fn findings(settings: &Settings) -> Findings {
 mod tests {
     use super::*;
 
+    /// The same stack in two regions is two places of the program.
+    #[test]
+    fn calls_in_two_regions_are_at_two_places() {
+        let call = |region: &str, stack: Option<&'static str>| {
+            push_region(region);
+            let region = REGION.with(|region| region.borrow().clone()).expect("it is in one");
+            pop_region();
+            let stack = stack.map(|text| Arc::new(text) as Arc<dyn Backtrace>);
+            InRegion { region, stack }
+        };
+        let outline = |region, stack| call(region, Some(stack)).outline();
+        assert_eq!(outline("step", "upload"), outline("step", "upload"));
+        assert_ne!(outline("step", "upload"), outline("epoch", "upload"));
+        assert_ne!(outline("step", "upload"), outline("step", "download"));
+        assert_eq!(call("step", Some("upload")).path(), None);
+        // Without a stack the region is all that there is.
+        assert_eq!(call("step", None).path(), call("step", None).path());
+        assert_ne!(call("step", None).path(), call("epoch", None).path());
+    }
+
     /// A program that enters a region in each step, and leaves none.
     #[test]
     fn a_region_has_its_own_name_only() {
