@@ -4,11 +4,12 @@ use crate::common;
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
+use std::time::Duration;
 
 use common::*;
 use cuda_events::sys::*;
 use cuda_soft_driver::abi::{Location, PoolProps};
-use cuda_soft_driver::{OrderCheck, SoftDriver};
+use cuda_soft_driver::{OrderCheck, SoftDriver, Time};
 
 const NON_BLOCKING: u32 = 1;
 const ON_DEVICE: u32 = 1;
@@ -101,6 +102,20 @@ fn what_makes_no_pool() {
     let attribute = CUdevice_attribute(103);
     assert_eq!(unsafe { (alone.cuDeviceGetAttribute)(&mut value, attribute, 0) }.0, OK);
     assert_eq!((value, create(&alone, &props(1))), (0, Err(NOT_SUPPORTED)));
+}
+
+/// Memory that a stream is to free is no longer the program's: a free waits for nothing, and fails.
+#[test]
+fn a_second_free_does_not_wait() {
+    let raw = Raw::with(SoftDriver::builder().time(Time::Virtual));
+    let stream = raw.stream(NON_BLOCKING);
+    let mut memory = 0;
+    assert_eq!(unsafe { (raw.cuMemAlloc_v2)(&mut memory, 64) }.0, OK);
+    raw.keep_busy(stream, Duration::from_secs(3600));
+    assert_eq!(free(&raw, memory, stream), OK);
+    assert_eq!(unsafe { (raw.cuMemFree_v2)(memory) }.0, INVALID_VALUE);
+    assert!(raw.busy(stream), "time has passed");
+    raw.sync(stream);
 }
 
 /// It counts the memory that it keeps, in blocks of two megabytes, and what is free of the device.

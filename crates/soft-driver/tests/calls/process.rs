@@ -105,3 +105,19 @@ fn the_lookup_of_programs_with_per_thread_streams() {
     );
     assert_eq!(function, soft.resolve(c"cuEventRecord"));
 }
+
+/// Of several faults that strike at a call the first decides, and each counts all of its calls.
+#[test]
+fn the_first_of_several_faults_decides() {
+    let raw = Raw::new();
+    let create = || {
+        let mut event = null_mut();
+        unsafe { (raw.cuEventCreate)(&mut event, 0) }.0
+    };
+    let on = || cuda_soft_driver::Fault::on("cuEventCreate");
+    let code = cuda_soft_driver::abi::CUresult;
+    raw.soft.inject(on().nth(2).answer(code(2)));
+    raw.soft.inject(on().every(2).answer(code(3)));
+    assert_eq!([(); 4].map(|()| create()), [OK, 2, OK, 3]);
+    assert_eq!(raw.soft.injected(), 2);
+}

@@ -130,6 +130,23 @@ fn a_long_chain_submitted_backwards_deadlocks() {
     });
 }
 
+/// The streams are more than the channels. One that gets work takes a channel in which none waits.
+#[test]
+fn a_stream_with_nothing_to_do_takes_a_free_channel() {
+    let raw = hanging(SoftDriver::builder().connections(2));
+    let (words, all) = (Words::new(&raw), streams(&raw, 4));
+    let mut value = 0;
+    for (at, waiting) in all.iter().enumerate() {
+        for last in all.iter().enumerate().filter(|of| of.0 != at).map(|of| of.1) {
+            value += 1;
+            assert_eq!(wait(&raw, *waiting, words.at(0), value), OK);
+            assert_eq!(write(&raw, *last, words.at(0), value), OK);
+            assert_eq!(raw.soft.deadlocks(), [""; 0]);
+            [waiting, last].into_iter().for_each(|stream| raw.sync(*stream));
+        }
+    }
+}
+
 #[test]
 fn waiting_for_a_stream_is_no_work() {
     let raw = hanging(SoftDriver::builder().connections(1));
