@@ -731,6 +731,22 @@ fn other_importers_see_the_poison() {
     second.end();
 }
 
+/// Who says that the maker has ended has it looked at, though nobody waits. That of one that lives has
+/// no effect.
+#[test]
+fn an_import_by_a_file_is_asked_when_its_maker_is_said_to_have_ended() {
+    let Some(gpu) = gpu() else { return };
+    let mut peer = Peer::start();
+    let imported = make_and_open(&gpu.context, &mut peer, "writable");
+    let is_gone = || format!("{imported:?}").contains("exporter_gone: true");
+    assert_eq!(imported.exporter_ended(), Ok(()));
+    assert!(!is_gone(), "{imported:?}");
+    peer.child.kill();
+    assert!(!is_gone(), "nobody has asked: {imported:?}");
+    assert_eq!(imported.exporter_ended(), Ok(()));
+    assert!(is_gone(), "{imported:?}");
+}
+
 /// A write of the dead maker's device may come late, and take the poison away. A stream that comes
 /// to its wait only then goes on nevertheless.
 #[test]
