@@ -47,6 +47,13 @@ pub(crate) fn has_time() -> bool {
     Duration::from_nanos(SPENT.load(Ordering::Relaxed)) < allowed
 }
 
+/// How many pairs were not compared, as the time was used up.
+static UNCOMPARED: AtomicU64 = AtomicU64::new(0);
+
+pub(crate) fn uncompared() -> u64 {
+    UNCOMPARED.load(Ordering::Relaxed)
+}
+
 /// How many pairs are known to be no candidates.
 const PAIRS: usize = 1 << 13;
 
@@ -95,6 +102,7 @@ pub(crate) fn is_settled(report: &Report) {
 /// Whether a launch with addresses in these allocations may be a candidate with work elsewhere in them.
 pub(crate) fn is_near(launch: &Values, allocations: &[Range<u64>], other: &Other<'_>) -> bool {
     if !has_time() {
+        UNCOMPARED.fetch_add(1, Ordering::Relaxed);
         return false;
     }
     let place = place_of(launch, allocations, (other.kind, other.accesses, other.launch));

@@ -5,6 +5,7 @@ use std::sync::TryLockError;
 use std::time::Duration;
 
 use crate::call::threads;
+use crate::code::nearby::uncompared;
 use crate::code::verdict::judge;
 use crate::lock::Guard;
 use crate::names::is_like_a_hooked_one;
@@ -127,6 +128,10 @@ pub(crate) fn sum_up(watch: &mut Watch) {
         (
             seen.crowded,
             "values that streams write counted as seen at once, as too many were pending",
+        ),
+        (
+            uncompared(),
+            "times a kernel was not compared with work elsewhere in its allocation, for want of time",
         ),
     ] {
         if count > 0 {

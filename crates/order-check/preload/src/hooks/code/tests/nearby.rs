@@ -3,7 +3,7 @@
 use super::*;
 use crate::code::kernel::KernelCode;
 use crate::code::launch::Values;
-use crate::code::nearby::{set_spent, spent};
+use crate::code::nearby::{set_spent, spent, uncompared};
 
 const PART_1: Address = MEMORY + PART;
 const PART_2: Address = MEMORY + 2 * PART;
@@ -408,8 +408,10 @@ pub(super) fn an_allowance_that_is_used_up() {
         // Neither what is evaluated then, nor what was before.
         for evaluated in [false, true] {
             set_spent(true);
+            let before = uncompared();
             pair();
             assert_eq!((found(), possible()), (vec![], vec![]), "{evaluated}");
+            assert!(uncompared() > before, "the summary says that something was not compared");
             order([a, b]);
             set_spent(false);
             launch(OFFSET, b, &[INPUT, MEMORY, 384, 1, 256]);
@@ -422,8 +424,10 @@ pub(super) fn an_allowance_that_is_used_up() {
         assert_eq!(found(), ["certain: 0..4 1020..1024 writes writes"]);
         order([a, b]);
         set_spent(false);
+        let before = uncompared();
         pair();
         assert_eq!(found(), ["certain: 1536..1540 2556..2560 writes writes"]);
+        assert_eq!(uncompared(), before);
     }
 }
 
