@@ -775,3 +775,17 @@ fn a_branch_by_an_index_goes_to_one_of_its_targets() {
     let found = summary(&code.expect("it is known")).expect("it is known");
     assert_eq!(found.words[0].uses, Uses::default(), "nothing stores there");
 }
+
+/// A function may get and return registers in place of parameters.
+#[test]
+fn registers_are_passed_to_functions() {
+    let code = code(
+        ".func (.reg .b64 %r) f(.reg .b64 %a) { st.global.u32 [%a], 7; add.u64 %r, %a, 16; ret; }\n\
+         .entry k(.param .u64 to)\n{ .reg .b64 %rd<4>; ld.param.u64 %rd0, [to];\
+         add.u64 %rd1, %rd0, 16; call (%rd2), f, (%rd1); st.global.u32 [%rd2], 1; ret; }\n",
+    );
+    let launch = Launch::new([1; 3], [1; 3], 0x7000_u64.to_le_bytes().to_vec());
+    let touched = surely_touched(&code.expect("it is known"), &launch);
+    let addresses: Vec<u64> = touched.iter().map(|touch| touch.address).collect();
+    assert_eq!(addresses, [0x7010, 0x7020], "{touched:?}");
+}
