@@ -10,9 +10,10 @@ typedef void *handle;
 static unsigned long long created;
 static char context;
 
-/* Other numbers than those of memory. */
+/* Other numbers than those of memory. They only differ in their upper bits, so that one of an object
+ * that was destroyed is like those of others. */
 static handle new_handle(void) {
-    return (handle)(0x100000000ULL + 0x100 * ++created);
+    return (handle)(0x100000000ULL + 0x100000 * ++created);
 }
 
 code cuInit(unsigned flags) { (void)flags; return 0; }
@@ -41,6 +42,7 @@ code cuStreamWaitEvent(handle stream, handle event, unsigned flags) {
     return 0;
 }
 code cuEventCreate(handle *event, unsigned flags) { (void)flags; *event = new_handle(); return 0; }
+code cuEventDestroy_v2(handle event) { (void)event; return 0; }
 code cuEventRecord(handle event, handle stream) { (void)event, (void)stream; return 0; }
 
 code cuMemAlloc_v2(address *memory, size_t bytes) {

@@ -19,6 +19,7 @@ typedef void *handle;
     _(cuStreamWaitEvent, (handle, handle, unsigned))                                             \
     _(cuStreamSynchronize, (handle))                                                             \
     _(cuEventCreate, (handle *, unsigned))                                                       \
+    _(cuEventDestroy_v2, (handle))                                                               \
     _(cuEventRecord, (handle, handle))                                                           \
     _(cuMemAlloc_v2, (address *, size_t))                                                        \
     _(cuMemHostAlloc, (void **, size_t, unsigned))                                               \
@@ -75,6 +76,17 @@ static handle kernel(unsigned long at) {
 }
 
 static void do_launch(unsigned long at) { (void)at; launch(kernel(0), 0); }
+
+/* The same after many events were destroyed, with handles like the stream's. */
+static void do_launch_after_events(unsigned long at) {
+    static int destroyed;
+    for (; destroyed < 100; destroyed++) {
+        handle gone;
+        MUST(cuEventCreate(&gone, 2));
+        MUST(cuEventDestroy_v2(gone));
+    }
+    do_launch(at);
+}
 static void do_launch_varied(unsigned long at) { launch(kernel(at), at); }
 static void do_memset(unsigned long at) {
     MUST(cuMemsetD8Async(buffers[at % BUFFERS], 0, BYTES, stream));
@@ -123,6 +135,7 @@ static const struct {
 } operations[] = {
     {"launch", do_launch},           {"launch_varied", do_launch_varied},
     {"launch_structure", do_launch_structure},
+    {"launch_after_events", do_launch_after_events},
     {"copy_device", do_copy_device}, {"copy_pinned", do_copy_pinned},
     {"memset", do_memset},           {"record_wait", do_record_wait},
     {"graph_of_10", do_graph},       {"synchronize", do_synchronize},

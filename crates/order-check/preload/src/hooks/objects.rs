@@ -54,7 +54,8 @@ pub(crate) fn waits<B>(
 
 /// A call with this object is about to be made.
 pub(crate) fn uses(name: &'static str, handle: Handle) {
-    if !may_be_destroyed(handle) {
+    // What waits for the next call goes on waiting if it is another one that was destroyed.
+    if !may_be_destroyed(handle) || enter(|watch| watch.in_use.is_destroyed(handle)) != Some(true) {
         return;
     }
     with(|watch| {

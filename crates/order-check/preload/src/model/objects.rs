@@ -1,6 +1,6 @@
 //! Events and streams that a call uses after their end, or destroys while another waits for them.
 
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU16, Ordering};
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 
@@ -12,11 +12,11 @@ use crate::call::Handle;
 pub(crate) const DESTROYED: usize = 1024;
 
 /// How many of those have this remainder: most calls need not look further.
-pub(crate) static REMAINDERS: [AtomicUsize; 2 * DESTROYED] =
-    [const { AtomicUsize::new(0) }; 2 * DESTROYED];
+pub(crate) static REMAINDERS: [AtomicU16; 16 * DESTROYED] =
+    [const { AtomicU16::new(0) }; 16 * DESTROYED];
 
 /// The counter of a handle. Handles are addresses of structures.
-pub(crate) fn counter(handle: Handle) -> Option<&'static AtomicUsize> {
+pub(crate) fn counter(handle: Handle) -> Option<&'static AtomicU16> {
     REMAINDERS.get((handle / 16) % REMAINDERS.len())
 }
 
