@@ -99,7 +99,7 @@ impl<O: Observer> CallFeed<O> {
         let other = self.call.by != By::Thread(thread) || self.named.is_empty();
         let backtrace = self.observer.backtrace();
         let by = By::Thread(thread);
-        self.call = Arc::new(Call { name: name.into(), number, by, location, backtrace });
+        self.set_current(Call { name: name.into(), number, by, location, backtrace });
         if self.reported_order {
             self.end_threads(thread);
         }
@@ -158,7 +158,15 @@ impl<O: Observer> CallFeed<O> {
 
     /// A call goes on after it has waited: it is the current call again.
     pub fn resume(&mut self, caller: Call) {
-        self.call = Arc::new(caller);
+        self.set_current(caller);
+    }
+
+    /// This is the call under way. One that nothing was kept of gives its place to the next.
+    fn set_current(&mut self, call: Call) {
+        match Arc::get_mut(&mut self.call) {
+            Some(place) => *place = call,
+            None => self.call = Arc::new(call),
+        }
     }
 
     pub(super) fn by(&self) -> By {
