@@ -105,7 +105,9 @@ fn start() -> Result<Offers> {
                 std::thread::sleep(AGAIN);
                 continue;
             };
-            let is_own = user_of(&client).is_ok_and(|(_, is_own)| is_own);
+            // At once: a thread may begin late, and a child that is forked before would keep it.
+            let client = Client::new(client);
+            let is_own = user_of(&client.socket).is_ok_and(|(_, is_own)| is_own);
             if !is_own && Arc::strong_count(&strangers) > STRANGERS {
                 continue;
             }
@@ -118,7 +120,6 @@ fn start() -> Result<Offers> {
             let _ = std::thread::Builder::new().name("cuda-timelines-client".to_owned()).spawn(
                 move || {
                     let _share = share;
-                    let client = Client::new(client);
                     answer(&client.socket)
                 },
             );
@@ -137,9 +138,9 @@ fn user_of(peer: impl AsFd) -> rustix::io::Result<(u32, bool)> {
 
 /// The socket that this process listens on.
 static LISTENER: AtomicI32 = AtomicI32::new(-1);
-/// Those of the clients.
-static ACCEPTED: [AtomicI32; CLIENTS + STRANGERS] =
-    [const { AtomicI32::new(-1) }; CLIENTS + STRANGERS];
+/// Those of the clients, and of one that waits for a thread.
+static ACCEPTED: [AtomicI32; CLIENTS + STRANGERS + 1] =
+    [const { AtomicI32::new(-1) }; CLIENTS + STRANGERS + 1];
 
 /// The socket of a client, which a forked child closes.
 struct Client {
