@@ -11,6 +11,7 @@ mod evaluate;
 pub mod execute;
 pub mod flow;
 mod form;
+pub mod load;
 pub mod parameters;
 pub mod ptx;
 pub mod touch;

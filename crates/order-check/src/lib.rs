@@ -168,6 +168,9 @@ mod object;
 mod op;
 #[cfg(all(feature = "process", target_os = "linux"))]
 #[doc(hidden)]
+pub mod own_memory;
+#[cfg(all(feature = "process", target_os = "linux"))]
+#[doc(hidden)]
 pub mod pipe;
 mod report;
 mod sarif;

@@ -3,6 +3,7 @@
 
 mod elf;
 mod fatbin;
+mod locate;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,6 +11,7 @@ use std::fmt;
 pub(crate) use elf::NEVER_RETURNS;
 pub use elf::{Cubin, Kernel, Parameter};
 pub use fatbin::{MAX_DECOMPRESSED, Wrapper};
+pub use locate::{Located, NotLocated, locate};
 
 use crate::bytes;
 

@@ -4,7 +4,8 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use std::ffi::CStr;
 use std::os::unix::ffi::OsStrExt as _;
 
-use cuda_kernel_access::container::{Wrapper, length};
+use cuda_kernel_access::container::{Located, NotLocated, locate};
+use cuda_order_check_engine::own_memory;
 
 use crate::code::maps::{self, FilePlace};
 use crate::code::{Reason, keep};
@@ -62,40 +63,15 @@ impl Source {
         Some(Self::Mapped { address, bytes, file })
     }
 
-    /// These, which were read from there.
-    fn of_bytes(address: u64, bytes: Vec<u8>) -> Self {
-        Self::mapped(address, bytes.len()).unwrap_or_else(|| Self::copy(bytes))
-    }
-
-    fn of_memory(mut address: u64) -> Self {
+    fn of_memory(address: u64) -> Self {
         const UNREADABLE: &str = "its image cannot be read";
-        let mut start = maps::read(address, 64);
-        if let Some(wrapper) = Wrapper::parse(&start) {
-            address = wrapper.address;
-            start = maps::read(address, 64);
-        }
-        if is_text(&start) {
-            return match text(address) {
-                Some(text) if text.len() > LONGEST => Self::Missing("its PTX is too long"),
-                Some(text) => Self::of_bytes(address, text),
-                None => Self::Missing(UNREADABLE),
-            };
-        }
-        let bytes = loop {
-            let count = match length(&start) {
-                Ok(Some(bytes)) => break bytes,
-                Err(needed) if needed <= LARGEST && needed > start.len() as u64 => needed as usize,
-                _ => return Self::Missing(UNREADABLE),
-            };
-            start = maps::read(address, count);
-            if start.len() < count {
-                return Self::Missing(UNREADABLE);
-            }
+        let found = locate(address, LARGEST, LONGEST, &own_memory::read);
+        let Located { address, bytes, mut start, .. } = match found {
+            Ok(found) => found,
+            Err(NotLocated::LongText) => return Self::Missing("its PTX is too long"),
+            Err(NotLocated::TooLarge) => return Self::Missing("its image is too large"),
+            Err(_) => return Self::Missing(UNREADABLE),
         };
-        if bytes > LARGEST {
-            return Self::Missing("its image is too large");
-        }
-        let bytes = bytes as usize;
         if let Some(mapped) = Self::mapped(address, bytes) {
             return mapped;
         }
@@ -103,7 +79,7 @@ impl Source {
             return Self::Missing(FULL);
         }
         if start.len() < bytes {
-            start = maps::read(address, bytes);
+            start = own_memory::read(address, bytes);
         }
         start.truncate(bytes);
         if start.len() == bytes { Self::copy(start) } else { Self::Missing(UNREADABLE) }
@@ -114,33 +90,6 @@ const FULL: &str = "there was no room for its image";
 
 /// The longest PTX that is kept.
 pub(crate) const LONGEST: usize = 8 << 20;
-
-/// The text there, without the zero that ends it, or the begin of one that is longer than that. It is
-/// read page by page, as the next one may not be there.
-fn text(address: u64) -> Option<Vec<u8>> {
-    const PAGE: u64 = 4096;
-    let mut all = Vec::new();
-    while all.len() <= LONGEST {
-        let at = address.checked_add(all.len() as u64)?;
-        let count = (PAGE - at % PAGE) as usize;
-        let part = maps::read(at, count);
-        if let Some(end) = part.iter().position(|byte| *byte == 0) {
-            all.extend(part.get(..end)?);
-            return Some(all);
-        }
-        if part.len() < count {
-            return None;
-        }
-        all.extend(part);
-    }
-    Some(all)
-}
-
-/// Whether it is no fat binary and no cubin.
-fn is_text(start: &[u8]) -> bool {
-    let text = |byte: &u8| (0x20..0x7f).contains(byte) || byte.is_ascii_whitespace();
-    start.get(..8).is_some_and(|start| start.iter().all(text))
-}
 
 impl Drop for Source {
     fn drop(&mut self) {
@@ -194,7 +143,7 @@ impl Image {
         let is_there = || maps::file_of([address, address + count as u64], true) == Some(file);
         // It may be unmapped meanwhile, and something else be there.
         if is_there() {
-            let bytes = maps::read(address, count);
+            let bytes = own_memory::read(address, count);
             if bytes.len() == count && is_there() {
                 return Ok(bytes);
             }

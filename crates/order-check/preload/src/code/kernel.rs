@@ -1,17 +1,13 @@
 //! The code of kernels, decoded when a candidate asks for it.
 
 use core::sync::atomic::{AtomicU64, Ordering};
-use std::borrow::Cow;
-use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use cuda_kernel_access::code::{Code, Launch};
-use cuda_kernel_access::container::{Cubin, Form, Image as Part, Kernel, entries_for};
-use cuda_kernel_access::decode::INSTRUCTION;
 use cuda_kernel_access::execute::Touch;
-use cuda_kernel_access::ptx::Module;
+use cuda_kernel_access::load::{Limits, Loaded};
 use cuda_kernel_access::touch::{Span, Summary, may_touch, summary, surely_touched};
 
 use crate::code::image::{Image, LONGEST};
@@ -208,99 +204,11 @@ impl KernelCode {
     }
 }
 
-/// The kernel's code as the driver chooses it, and how many bytes it has: machine code if the image has
-/// some for this device, and otherwise what PTX says, which the driver compiles.
+/// The kernel's code as the driver chooses it, and how many bytes it has.
 fn decode(image: &[u8], architecture: u32, name: &str) -> Result<(usize, Code), Reason> {
-    let damaged = |why: cuda_kernel_access::container::Error| format!("its image is {why}");
-    // Code runs on later architectures of the same generation, and PTX on all later ones.
-    let runs = |of: u32| of / 10 == architecture / 10 && of <= architecture;
-    let newest_text = Cell::new(None);
-    let wanted = |form: Form, of: u32| match form {
-        Form::Cubin => runs(of),
-        _ => {
-            if of <= architecture {
-                newest_text.set(newest_text.get().max(Some(of)));
-            }
-            false
-        }
-    };
-    let all = entries_for(image, &wanted, DECOMPRESSED).map_err(damaged)?;
-    let mut cubins: Vec<(u32, Cow<'_, [u8]>)> = Vec::new();
-    let mut texts = Vec::new();
-    for entry in all {
-        match entry.image {
-            Part::Cubin(bytes) => {
-                let of = match entry.architecture {
-                    Some(of) => of,
-                    None => Cubin::parse(&bytes).map_err(damaged)?.architecture,
-                };
-                cubins.push((of, bytes));
-            }
-            Part::Ptx(text) => texts.push(text),
-            _ => {}
-        }
-    }
-    let newest = cubins.iter().map(|of| of.0).filter(|of| runs(*of)).max();
-    let Some(newest) = newest else {
-        if let Some(newest) = newest_text.get() {
-            let wanted = |form: Form, of: u32| form == Form::Ptx && of == newest;
-            for entry in entries_for(image, &wanted, DECOMPRESSED).map_err(damaged)? {
-                if let Part::Ptx(text) = entry.image {
-                    texts.push(text);
-                }
-            }
-        }
-        if texts.is_empty() {
-            return Err(format!("its image has no code for sm_{architecture}").into());
-        }
-        return of_texts(&texts, name);
-    };
-    let mut found: Option<(u32, Kernel<'_>)> = None;
-    for (_, bytes) in cubins.iter().filter(|of| of.0 == newest) {
-        let cubin = Cubin::parse(bytes).map_err(damaged)?;
-        let Some(kernel) = cubin.kernel(name) else { continue };
-        if found.as_ref().is_some_and(|(_, other)| other != kernel) {
-            return Err(TWO.into());
-        }
-        found = Some((cubin.architecture, kernel.clone()));
-    }
-    let (own, kernel) = found.ok_or(NONE)?;
-    if kernel.code.len() > CODE {
-        return Err("its code is too long".into());
-    }
-    let code =
-        Code::new(own, &kernel).map_err(|why| why.to_string())?.within(thread_time, EVALUATION);
-    Ok((kernel.code.len(), code))
-}
-
-const TWO: &str = "its image has two kernels of this name";
-const NONE: &str = "its image has no kernel of this name";
-
-/// The kernel's code as these texts say it.
-fn of_texts(texts: &[Cow<'_, str>], name: &str) -> Result<(usize, Code), Reason> {
-    let mut found = None;
-    for text in texts {
-        if text.len() > LONGEST {
-            return Err("its PTX is too long".into());
-        }
-        // Most texts of an image are about other kernels.
-        if !text.contains(name) {
-            continue;
-        }
-        let module = Module::parse(text).map_err(|why| why.to_string())?;
-        if module.entry(name).is_none() {
-            continue;
-        }
-        if found.is_some() {
-            return Err(TWO.into());
-        }
-        found = Some(Code::from_ptx(&module, name).map_err(|why| why.to_string())?);
-    }
-    let code = found.ok_or(NONE)?;
-    let bytes = code.instructions().len() * INSTRUCTION;
-    if bytes > CODE {
-        return Err("its code is too long".into());
-    }
+    let limits = Limits { decompressed: DECOMPRESSED, text: LONGEST, code: CODE };
+    let found = Loaded::new(image, architecture, limits).and_then(|of| of.code(name));
+    let (bytes, code) = found.map_err(|why| why.to_string())?;
     Ok((bytes, code.within(thread_time, EVALUATION)))
 }
 

@@ -1,4 +1,4 @@
-//! Memory of this process that may go away, and the files that are mapped there.
+//! The files that are mapped in this process.
 
 use crate::lock::{Lock, Rank};
 
@@ -73,30 +73,6 @@ fn parse(maps: &[u8]) -> Vec<Mapping> {
     all
 }
 
-/// So many bytes of this process, or fewer if there are no more. They may be no longer there.
-pub(crate) fn read(address: u64, count: usize) -> Vec<u8> {
-    let mut bytes: Vec<u8> = Vec::new();
-    if bytes.try_reserve_exact(count).is_err() {
-        return bytes;
-    }
-    // A page that is not there ends a read after the whole parts before it.
-    let to = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: count };
-    let from = libc::iovec {
-        iov_base: core::ptr::without_provenance_mut(address as usize),
-        iov_len: count,
-    };
-    // SAFETY: the system writes at most `count` bytes to the vector's own memory, and looks at the
-    // other side itself: an address of nothing is an error.
-    let done = unsafe { libc::process_vm_readv(libc::getpid(), &to, 1, &from, 1, 0) };
-    if let Ok(done) = usize::try_from(done)
-        && done <= count
-    {
-        // SAFETY: so many were written.
-        unsafe { bytes.set_len(done) };
-    }
-    bytes
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,12 +105,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_not_read() {
+    fn the_text_of_this_program_is_of_a_file() {
         let here = [1_u8, 2, 3];
-        assert_eq!(read((&raw const here) as u64, 3), [1, 2, 3]);
-        assert_eq!(read(0, 8), [0; 0]);
-        assert_eq!(read(u64::MAX - 8, 64), [0; 0]);
-        // The text of this program is a file's.
         let text = parse as *const () as u64;
         let place = file_of([text, text + 8], true);
         assert!(place.is_some() && place == file_of([text, text + 8], false));
