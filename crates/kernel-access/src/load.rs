@@ -37,6 +37,8 @@ pub enum NotLoaded {
     LongText,
     /// The kernel's code is longer than allowed.
     LongCode,
+    /// The PTX is for this architecture, and later ones.
+    NewerPtx(u32),
     /// The PTX cannot be read.
     Ptx(PtxError),
     /// The kernel's code is not known.
@@ -52,6 +54,7 @@ impl fmt::Display for NotLoaded {
             Self::Two => f.write_str("its image has two kernels of this name"),
             Self::LongText => f.write_str("its PTX is too long"),
             Self::LongCode => f.write_str("its code is too long"),
+            Self::NewerPtx(of) => write!(f, "its PTX is for sm_{of} and later"),
             Self::Ptx(error) => error.fmt(f),
             Self::Code(error) => error.fmt(f),
         }
@@ -64,6 +67,7 @@ impl std::error::Error for NotLoaded {}
 #[derive(Clone, Debug)]
 pub struct Loaded<'a> {
     form: Forms<'a>,
+    architecture: u32,
     limits: Limits,
 }
 
@@ -111,7 +115,7 @@ impl<'a> Loaded<'a> {
         }
         if let Some(newest) = cubins.iter().map(|of| of.0).filter(|of| runs(*of)).max() {
             let newest = cubins.into_iter().filter(|of| of.0 == newest).map(|of| of.1);
-            return Ok(Self { form: Forms::Cubins(newest.collect()), limits });
+            return Ok(Self { form: Forms::Cubins(newest.collect()), architecture, limits });
         }
         if let Some(newest) = newest_text.get() {
             let wanted = |form: Form, of: u32| form == Form::Ptx && of == newest;
@@ -123,7 +127,7 @@ impl<'a> Loaded<'a> {
         }
         match texts.is_empty() {
             true => Err(NotLoaded::Architecture(architecture)),
-            false => Ok(Self { form: Forms::Texts(texts), limits }),
+            false => Ok(Self { form: Forms::Texts(texts), architecture, limits }),
         }
     }
 
@@ -208,6 +212,10 @@ impl<'a> Loaded<'a> {
         if text.len() > self.limits.text {
             return Err(NotLoaded::LongText);
         }
-        Module::parse(text).map_err(NotLoaded::Ptx)
+        let module = Module::parse(text).map_err(NotLoaded::Ptx)?;
+        match module.architecture > self.architecture {
+            true => Err(NotLoaded::NewerPtx(module.architecture)),
+            false => Ok(module),
+        }
     }
 }

@@ -339,6 +339,19 @@ pub fn surely_touched(code: &Code, launch: &Launch) -> Vec<Touch> {
     touched
 }
 
+/// Ranges of bytes in rising order, without overlaps.
+pub fn joined(mut all: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    all.sort_unstable_by_key(|range| range.start);
+    let mut joined: Vec<Range<u64>> = Vec::new();
+    for range in all {
+        match joined.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => joined.push(range),
+        }
+    }
+    joined
+}
+
 fn evaluate(code: &Code, launch: Option<&Launch>) -> Result<Found, Unknown> {
     if code.graph.irreducible {
         return Err(Unknown::Irreducible);

@@ -28,7 +28,7 @@ fn names(image: &[u8], architecture: u32) -> Result<Vec<String>, NotLoaded> {
 fn the_newest_code_of_the_generation_comes_before_the_newest_ptx() {
     let code = |name| cubin(0x0600_5a04, 8, &[(name, &[0; 16], &[(0, 8)])]);
     let [old, own, two] = ["k80", "k86", "more"].map(code);
-    let [early, late] = [text("p75"), text("p90")];
+    let [early, late] = [text("p75").replace("sm_80", "sm_75"), text("p90")];
     let all = fatbin(&[
         (2, 80, PLAIN, 64, &old),
         (2, 86, LZ4, 64, &own),
@@ -68,6 +68,9 @@ fn kernels_have_parameters_and_code() {
     let twice = fatbin(&[(1, 80, PLAIN, 64, text.as_bytes()), (1, 80, PLAIN, 64, text.as_bytes())]);
     let loaded = Loaded::new(&twice, 90, LIMITS).expect("PTX");
     assert_eq!(loaded.code("k").expect_err("which"), NotLoaded::Two);
+
+    let later = names(text.replace("sm_80", "sm_100a").as_bytes(), 90);
+    assert_eq!(later, Err(NotLoaded::NewerPtx(100)));
 
     let damaged = |image: &[u8]| names(image, 90).expect_err("no image");
     assert_eq!(damaged(b"anything"), NotLoaded::Image(Error::NotAnImage));

@@ -64,7 +64,10 @@
 //!
 //! # What it does
 //!
-//! * A program can load and launch the kernels that the test has [registered](SoftDriver::kernel).
+//! * A program can load and launch the kernels that the test has [registered](SoftDriver::kernel),
+//!   and with the feature `images`, on Linux, those of its images: cubins, fat binaries and PTX.
+//!   These do not run, and change no memory; the [order checker](OrderCheck) gets the bytes that the
+//!   first and last threads surely touch, from the kernel's code.
 //!   To stand in for any other kernel, call [`SoftDriver::busy`]: it keeps a stream busy for a
 //!   duration, and other streams go on. In [virtual time](Time::Virtual) hours of work take no
 //!   time.

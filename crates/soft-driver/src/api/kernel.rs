@@ -9,7 +9,9 @@ use std::sync::Arc;
 use crate::abi::*;
 use crate::api::driver::SoftDriver;
 use crate::api::shared_library::shared_library;
-use crate::kernel::{Accesses, Declare, Kernel as Registered, Launch, MAX_PARAMETERS, can_have};
+use crate::kernel::{
+    Accesses, Declare, Kernel as Registered, Launch, MAX_PARAMETERS, can_have, layout,
+};
 use crate::machine::DropUnlocked;
 
 /// # Kernels
@@ -17,9 +19,9 @@ impl SoftDriver {
     /// Registers a closure as the kernel `name`, and replaces an earlier one of this name.
     ///
     /// The program can then load modules and libraries. Before the first call of `kernel`, loading
-    /// returns `CUDA_ERROR_NOT_SUPPORTED`. The driver accepts any image, and finds all registered
-    /// kernels in it. The lookup of a name that is not registered returns `CUDA_ERROR_NOT_FOUND`,
-    /// and the driver prints the registered names. C++ compilers mangle names: register the name
+    /// returns `CUDA_ERROR_NOT_SUPPORTED`, unless the feature `images` is on. The driver accepts any
+    /// image, and finds all registered kernels in it. The lookup of a name that is not registered
+    /// returns `CUDA_ERROR_NOT_FOUND`, and the driver prints the registered names. C++ compilers mangle names: register the name
     /// that the program looks up, such as `_Z4fillPji`.
     ///
     /// A launch runs the closure once, in stream order, on a thread of the driver. A kernel of
@@ -65,7 +67,8 @@ impl SoftDriver {
             Ok(())
         });
         let run = DropUnlocked::new(run as _);
-        let kernel = Arc::new(Registered { name, run, declare: None, parameters: Vec::new() });
+        let kernel =
+            Arc::new(Registered { name, run: Some(run), declare: None, parameters: Vec::new() });
         self.machine().lock().modules.register(kernel.clone());
         Kernel { driver: self, kernel }
     }
@@ -89,7 +92,7 @@ impl Kernel<'_> {
     #[track_caller]
     pub fn parameters(self, sizes: &[usize]) -> Self {
         assert!(can_have(sizes), "a kernel cannot have parameters of these sizes: {sizes:?}");
-        self.describe(|kernel| kernel.parameters = sizes.to_vec())
+        self.describe(|kernel| kernel.parameters = layout(sizes).collect())
     }
 
     /// Declares what a launch reads and writes, for the [order checker](crate::OrderCheck).
@@ -240,6 +243,7 @@ pub unsafe fn kernel_shared_library(
     });
     let run = Arc::new(move |launch: &Launch| call_c(run, user, launch, core::ptr::null_mut()));
     let run = DropUnlocked::new(run as _);
+    let (run, parameters) = (Some(run), layout(&parameters).collect());
     let kernel = Registered { name: name.to_owned(), run, declare, parameters };
     machine.lock().modules.register(Arc::new(kernel));
     SUCCESS

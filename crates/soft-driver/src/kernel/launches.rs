@@ -61,12 +61,12 @@ struct Parameters {
 impl Parameters {
     /// Copies them into the layout of the kernel.
     fn read(self, kernel: &Kernel) -> Result<Vec<u8>, CUresult> {
-        let bytes = kernel.layout().last().map_or(0, |range| range.end);
+        let bytes = kernel.bytes();
         if !self.extra.is_null() {
             return if self.each.is_null() { self.buffer(bytes) } else { Err(INVALID_VALUE) };
         }
         let mut read = vec![0; bytes];
-        for (index, range) in kernel.layout().enumerate() {
+        for (index, range) in kernel.parameters.iter().cloned().enumerate() {
             self.each.required()?;
             // SAFETY: by the contract of the C call, the array has the address of each parameter.
             let from = unsafe { self.each.raw().add(index).read() };
@@ -164,9 +164,8 @@ fn check_size(state: &State, function: u32, given: &Given) -> Answer {
 fn make(call: &CallFrame, given: &Given) -> Result<Launch, CUresult> {
     let state = ready(call)?;
     let function = function(&state, given.function)?;
-    let name = &state.modules.functions[function].name;
-    let Some(kernel) = state.modules.kernel(name).cloned() else {
-        return Err(not_registered(call, &state, name));
+    let Some(kernel) = state.modules.kernel_of(function).cloned() else {
+        return Err(not_registered(call, &state, &state.modules.functions[function].name));
     };
     check_size(&state, function, given)?;
     let epoch = state.life.epoch;
@@ -175,7 +174,7 @@ fn make(call: &CallFrame, given: &Given) -> Result<Launch, CUresult> {
     let begin = parameters.as_ptr().expose_provenance();
     let mut launch = Launch {
         function: given.function.addr(),
-        addresses: kernel.layout().map(|range| begin + range.start).collect(),
+        addresses: kernel.parameters.iter().map(|range| begin + range.start).collect(),
         machine: call.machine,
         epoch,
         grid: given.grid,
@@ -183,12 +182,27 @@ fn make(call: &CallFrame, given: &Given) -> Result<Launch, CUresult> {
         shared_bytes: given.shared_bytes,
         parameters,
         accesses: Vec::new(),
+        unknown: None,
         kernel,
     };
     launch.declare()?;
-    if launch.kernel.declare.is_none() {
-        let name = launch.kernel.name.to_string_lossy();
-        call.ready()?.feed(|feed, _| feed.observer_mut().launched_unchecked(&name));
+    let (kernel, unknown) = (&launch.kernel, launch.unknown.as_deref());
+    let runs = kernel.run.is_some();
+    if !runs || unknown.is_some() || kernel.declare.is_none() {
+        let mut state = call.ready()?;
+        let name = kernel.name.to_string_lossy();
+        if !runs {
+            state.misuses.say_not_run(&name);
+        }
+        state.feed(|feed, _| {
+            let reports = feed.observer_mut();
+            if !runs {
+                reports.launched_without_effect(&name);
+            }
+            if unknown.is_some() || kernel.declare.is_none() {
+                reports.launched_unchecked(&name, unknown);
+            }
+        });
     }
     Ok(launch)
 }

@@ -1,6 +1,8 @@
 //! For cuda.core, numba-cuda and cudarc: kernels, which are functions of the test that registered
 //! them by name, and what a launch gives them.
 
+#[cfg_attr(not(all(feature = "images", target_os = "linux")), path = "no_images.rs")]
+pub(crate) mod images;
 pub(crate) mod launches;
 pub(crate) mod modules;
 
@@ -19,6 +21,7 @@ use cuda_order_check_engine::Access;
 use crate::abi::*;
 use crate::engine::work::DeviceWork;
 use crate::errors;
+use crate::kernel::images::Image;
 use crate::machine::handles::{Kind, Table};
 use crate::machine::{DropUnlocked, Machine};
 use crate::memory::Place;
@@ -41,7 +44,7 @@ pub(crate) fn can_have(sizes: &[usize]) -> bool {
 
 /// Where parameters of these sizes are, if all are in one piece of memory: a parameter is aligned
 /// to the largest power of two that divides its size, up to 16.
-fn layout(sizes: &[usize]) -> impl Iterator<Item = Range<usize>> {
+pub(crate) fn layout(sizes: &[usize]) -> impl Iterator<Item = Range<usize>> {
     sizes.iter().scan(0_usize, |end, size| {
         let align = 1 << size.trailing_zeros().min(4);
         let begin = end.next_multiple_of(align);
@@ -50,20 +53,21 @@ fn layout(sizes: &[usize]) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// A kernel as it was registered.
+/// A kernel as it was registered, or as an image has it.
 #[derive(Clone)]
 pub(crate) struct Kernel {
     pub(crate) name: CString,
-    pub(crate) run: Run,
+    /// None for one of an image: it does not run.
+    pub(crate) run: Option<Run>,
     pub(crate) declare: Option<Declare>,
-    /// The bytes of each parameter.
-    pub(crate) parameters: Vec<usize>,
+    /// Where each parameter is, if all are in one piece of memory.
+    pub(crate) parameters: Vec<Range<usize>>,
 }
 
 impl Kernel {
-    /// Where each parameter is, if all are in one piece of memory.
-    pub(crate) fn layout(&self) -> impl Iterator<Item = Range<usize>> {
-        layout(&self.parameters)
+    /// The bytes of all parameters.
+    pub(crate) fn bytes(&self) -> usize {
+        self.parameters.iter().map(|range| range.end).max().unwrap_or_default()
     }
 }
 
@@ -76,9 +80,11 @@ pub(crate) struct Module {
     eager: bool,
     /// Whether it is on the device: a library comes there when something of it is needed.
     pub(crate) loaded: bool,
+    image: Image,
 }
 
-/// A function of a module or a kernel of a library. The kernel is looked up at each launch.
+/// A function of a module or a kernel of a library. The kernel is looked up at each launch, as the
+/// test may register another one.
 pub(crate) struct Function {
     pub(crate) name: CString,
     pub(crate) module: u32,
@@ -90,7 +96,7 @@ pub(crate) struct Function {
 /// The kernels that were registered, and what the program has loaded.
 pub(crate) struct Modules {
     kernels: BTreeMap<CString, Arc<Kernel>>,
-    /// Whether a kernel was ever registered. Without one nothing can be loaded.
+    /// Whether a kernel was ever registered. Then everything can be loaded.
     pub(crate) in_use: bool,
     pub(crate) modules: Table<Module>,
     pub(crate) functions: Table<Function>,
@@ -140,8 +146,10 @@ impl Modules {
         born: u64,
         context: Option<(u32, u64)>,
         eager: bool,
+        image: Image,
     ) -> Result<u64, CUresult> {
         let module = Module {
+            image,
             context,
             functions: BTreeMap::new(),
             eager,
@@ -164,14 +172,24 @@ impl Modules {
         }
     }
 
-    /// The function of this name, which a module has once; none if no such kernel is registered.
+    /// What a function is: the kernel that is registered by its name, or otherwise that of its image.
+    pub(crate) fn kernel_of(&self, function: u32) -> Option<&Arc<Kernel>> {
+        let Function { name, module, .. } = &self.functions[function];
+        self.kernel_in(*module, name)
+    }
+
+    fn kernel_in(&self, module: u32, name: &CStr) -> Option<&Arc<Kernel>> {
+        self.kernel(name).or_else(|| self.modules[module].image.kernel(name))
+    }
+
+    /// The function of this name, which a module has once; none if there is no such kernel.
     pub(crate) fn function(
         &mut self,
         born: u64,
         module: u32,
         name: &CStr,
     ) -> Result<Option<u64>, CUresult> {
-        if !self.kernels.contains_key(name) {
+        if self.kernel_in(module, name).is_none() {
             return Ok(None);
         }
         if let Some(function) = self.modules[module].functions.get(name) {
@@ -188,17 +206,21 @@ impl Modules {
 
 /// What a kernel reads and writes, for the [order checker](crate::OrderCheck).
 #[derive(Debug, Default)]
-pub struct Accesses(Vec<Access>);
+pub struct Accesses {
+    list: Vec<Access>,
+    /// Why they are not known.
+    unknown: Option<String>,
+}
 
 impl Accesses {
     /// The kernel reads `bytes` bytes from `address` on.
     pub fn reads(&mut self, address: CUdeviceptr, bytes: usize) {
-        self.0.push(Access::read(address, bytes as u64));
+        self.list.push(Access::read(address, bytes as u64));
     }
 
     /// The kernel writes `bytes` bytes from `address` on.
     pub fn writes(&mut self, address: CUdeviceptr, bytes: usize) {
-        self.0.push(Access::write(address, bytes as u64));
+        self.list.push(Access::write(address, bytes as u64));
     }
 }
 
@@ -221,6 +243,8 @@ pub struct Launch {
     /// Where each parameter is in them, as a node shows it.
     pub(crate) addresses: Vec<usize>,
     pub(crate) accesses: Vec<Access>,
+    /// Why the accesses are not known, if they are not.
+    pub(crate) unknown: Option<String>,
 }
 
 /// Why a method of [`Launch`] ended the kernel.
@@ -253,7 +277,7 @@ impl Launch {
 
     /// The bytes of a parameter.
     pub fn parameter_bytes(&self, index: usize) -> &[u8] {
-        let range = self.kernel.layout().nth(index);
+        let range = self.kernel.parameters.get(index).cloned();
         range.and_then(|range| self.parameters.get(range)).unwrap_or_else(|| {
             let what = format!("there is no parameter {index}");
             self.end(CUresult::CUDA_ERROR_LAUNCH_FAILED, &what)
@@ -410,14 +434,16 @@ impl Launch {
         let Some(declare) = self.kernel.declare.clone() else { return Ok(()) };
         let mut accesses = Accesses::default();
         self.guarded(|| declare(self, &mut accesses))?;
-        self.accesses = accesses.0;
+        self.accesses = accesses.list;
+        self.unknown = accesses.unknown;
         Ok(())
     }
 }
 
 impl DeviceWork for Launch {
     fn run(&self) -> Answer {
-        self.guarded(|| (self.kernel.run)(self))
+        let Some(run) = &self.kernel.run else { return Ok(()) };
+        self.guarded(|| run(self))
     }
 
     fn accesses(&self) -> Option<&[Access]> {

@@ -1,7 +1,9 @@
 //! For cudarc, numba-cuda and cuda.core: modules, libraries and their functions, which are the
-//! kernels that the test has registered; the profiler, tables of other exports.
+//! kernels that the test has registered, and those of the image; the profiler, tables of other
+//! exports.
 
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::path::PathBuf;
 
 use crate::abi::*;
 use crate::allocation;
@@ -9,6 +11,7 @@ use crate::arg::{In, Memory, Ptr};
 use crate::context::all_streams::after_work_of;
 use crate::device::check;
 use crate::kernel::Kernel;
+use crate::kernel::images::{self, Image, Source};
 use crate::machine::Locked;
 use crate::machine::call_frame::CallFrame;
 
@@ -74,7 +77,7 @@ pub(crate) fn get_export_table(
 /// The machine's state, for a call that only makes sense with kernels.
 pub(super) fn ready(call: &CallFrame) -> Result<Locked, CUresult> {
     let state = call.ready()?;
-    if state.modules.in_use { Ok(state) } else { Err(NOT_SUPPORTED) }
+    if state.modules.in_use || images::READ { Ok(state) } else { Err(NOT_SUPPORTED) }
 }
 
 /// A handle that C is given.
@@ -109,21 +112,43 @@ fn usable(state: &Locked, module: u32) -> Answer {
 
 // Loading. Whatever the image is, it has all kernels that are registered.
 
-fn load(call: &CallFrame, out: Ptr<Handle>, given: bool) -> Answer {
-    let mut state = ready(call)?;
-    out.required()?;
-    if !given {
-        return Err(INVALID_VALUE);
+/// The image of a call. Once a kernel is registered, what is none is one without kernels of its own.
+fn image(call: &CallFrame, source: Source<'_>) -> Result<Image, CUresult> {
+    let state = ready(call)?;
+    let (lenient, checked) = (state.modules.in_use, state.feed.is_some());
+    // The rest is long, and needs nothing of it.
+    drop(state);
+    match Image::read(&source, checked) {
+        Err(_) if lenient => Ok(Image::default()),
+        Err((code, why)) => {
+            crate::say!("{}: {why}", call.name());
+            call.lock()?.misuses.log.add(call.name(), &why, code);
+            Err(code)
+        }
+        image => image.map_err(|(code, _)| code),
     }
+}
+
+fn load(call: &CallFrame, out: Ptr<Handle>, source: Option<Source<'_>>) -> Answer {
+    let state = ready(call)?;
+    out.required()?;
+    let source = source.ok_or(INVALID_VALUE)?;
     let context = state.current(call)?;
     let id = state.contexts[context].id;
-    state = after_work_of_current(call, state)?;
-    let module = state.modules.load(call.number, Some((context, id)), is_eager())?;
+    drop(state);
+    let image = image(call, source)?;
+    let mut state = after_work_of_current(call, ready(call)?)?;
+    let module = state.modules.load(call.number, Some((context, id)), is_eager(), image)?;
     out.put(handle(module))
 }
 
+/// An image in memory.
+fn at(image: In<c_void>) -> Option<Source<'static>> {
+    (!image.is_null()).then(|| Source::Memory(image.addr()))
+}
+
 pub(crate) fn module_load_data(call: &CallFrame, out: Ptr<Handle>, image: In<c_void>) -> Answer {
-    load(call, out, !image.is_null())
+    load(call, out, at(image))
 }
 
 pub(crate) fn module_load_data_ex(
@@ -134,21 +159,19 @@ pub(crate) fn module_load_data_ex(
     _options: In<c_uint>,
     _values: In<*mut c_void>,
 ) -> Answer {
-    load(call, out, !image.is_null())
+    load(call, out, at(image))
 }
 
-/// Whether a file is there: nothing more is asked of it.
-fn check_file(call: &CallFrame, path: In<c_char>) -> Answer {
+/// The path of a file that is there.
+fn file(call: &CallFrame, path: In<c_char>) -> Result<PathBuf, CUresult> {
     drop(ready(call)?);
     path.required()?;
-    let path = String::from_utf8_lossy(path.text()).into_owned();
-    let there = std::path::Path::new(&path).is_file();
-    if there { Ok(()) } else { Err(CUresult::CUDA_ERROR_FILE_NOT_FOUND) }
+    let path = PathBuf::from(String::from_utf8_lossy(path.text()).into_owned());
+    if path.is_file() { Ok(path) } else { Err(CUresult::CUDA_ERROR_FILE_NOT_FOUND) }
 }
 
 pub(crate) fn module_load(call: &CallFrame, out: Ptr<Handle>, path: In<c_char>) -> Answer {
-    check_file(call, path)?;
-    load(call, out, true)
+    load(call, out, Some(Source::File(&file(call, path)?)))
 }
 
 pub(crate) fn module_unload(call: &CallFrame, container: Memory) -> Answer {
@@ -169,6 +192,19 @@ pub(crate) fn module_unload(call: &CallFrame, container: Memory) -> Answer {
 type Options = In<c_uint>;
 type Values = In<*mut c_void>;
 
+fn load_library(call: &CallFrame, out: Ptr<Handle>, source: Option<Source<'_>>) -> Answer {
+    drop(ready(call)?);
+    out.required()?;
+    let image = image(call, source.ok_or(INVALID_VALUE)?)?;
+    let mut state = ready(call)?;
+    let eager = is_eager();
+    if eager {
+        state = after_work_of_current(call, state)?;
+    }
+    let library = state.modules.load(call.number, None, eager, image)?;
+    out.put(handle(library))
+}
+
 #[expect(clippy::too_many_arguments, reason = "the driver's")]
 pub(crate) fn library_load_data(
     call: &CallFrame,
@@ -181,17 +217,7 @@ pub(crate) fn library_load_data(
     _: Values,
     _: c_uint,
 ) -> Answer {
-    let mut state = ready(call)?;
-    out.required()?;
-    if code.is_null() {
-        return Err(INVALID_VALUE);
-    }
-    let eager = is_eager();
-    if eager {
-        state = after_work_of_current(call, state)?;
-    }
-    let library = state.modules.load(call.number, None, eager)?;
-    out.put(handle(library))
+    load_library(call, out, at(code))
 }
 
 #[expect(clippy::too_many_arguments, reason = "the driver's")]
@@ -199,16 +225,14 @@ pub(crate) fn library_load_from_file(
     call: &CallFrame,
     out: Ptr<Handle>,
     path: In<c_char>,
-    jit: Options,
-    jit_values: Values,
-    jit_count: c_uint,
-    options: Options,
-    values: Values,
-    count: c_uint,
+    _: Options,
+    _: Values,
+    _: c_uint,
+    _: Options,
+    _: Values,
+    _: c_uint,
 ) -> Answer {
-    check_file(call, path)?;
-    let code = In::of_handle(path.raw().cast());
-    library_load_data(call, out, code, jit, jit_values, jit_count, options, values, count)
+    load_library(call, out, Some(Source::File(&file(call, path)?)))
 }
 
 pub(crate) fn library_unload(call: &CallFrame, library: Memory) -> Answer {
@@ -225,7 +249,7 @@ pub(crate) fn library_unload(call: &CallFrame, library: Memory) -> Answer {
 
 // Functions.
 
-/// A name that nobody registered is not found, and the message lists what is registered.
+/// A name that is not there is not found, and the message lists what is registered.
 pub(super) fn not_registered(call: &CallFrame, state: &Locked, name: &CStr) -> CUresult {
     let registered = state.modules.names();
     let what = format!("no kernel {name:?} is registered with this driver, but {registered}");
@@ -324,15 +348,15 @@ pub(crate) fn function_load(call: &CallFrame, func: Memory) -> Answer {
     load_function(call, state, function).map(drop)
 }
 
-/// What is registered under the name of a function.
+/// The kernel that a function is.
 fn with_kernel<R>(
     call: &CallFrame,
     func: Memory,
     look: impl FnOnce(&Kernel) -> Result<R, CUresult>,
 ) -> Result<R, CUresult> {
     let state = ready(call)?;
-    let name = &state.modules.functions[function(&state, func)?].name;
-    look(state.modules.kernel(name).ok_or(NOT_FOUND)?)
+    let kernel = state.modules.kernel_of(function(&state, func)?);
+    look(kernel.ok_or(NOT_FOUND)?)
 }
 
 pub(crate) fn parameter_count(call: &CallFrame, func: Memory, count: Ptr<usize>) -> Answer {
@@ -346,7 +370,9 @@ pub(crate) fn parameter_info(
     offset: Ptr<usize>,
     size: Ptr<usize>,
 ) -> Answer {
-    let range = with_kernel(call, func, |kernel| kernel.layout().nth(index).ok_or(INVALID_VALUE))?;
+    let range = with_kernel(call, func, |kernel| {
+        kernel.parameters.get(index).cloned().ok_or(INVALID_VALUE)
+    })?;
     offset.put(range.start)?;
     size.put_if(range.len());
     Ok(())

@@ -142,6 +142,16 @@ impl Misuses {
         }
     }
 
+    /// A kernel of an image is launched. It is no misuse, but the program may count on its results.
+    pub(crate) fn say_not_run(&self, kernel: &str) {
+        if lock(&self.unsupported).insert("a kernel of an image") {
+            crate::say!(
+                "kernels of images, such as {kernel:?}, do not run, and change no memory: register a \
+                 closure for each whose results matter"
+            );
+        }
+    }
+
     /// Reports a handle that names nothing.
     #[cold]
     pub(crate) fn bad_handle(

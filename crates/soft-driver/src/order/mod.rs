@@ -28,26 +28,41 @@ pub(crate) struct Reports {
     /// Whether it is still to be printed that reports can show stacks.
     hint: bool,
     exitcode: u8,
-    /// The kernels that were launched and do not declare what they access, and how often.
-    unchecked: BTreeMap<String, u64>,
+    /// The kernels that were launched and of which it is not known what they access, and why, and how
+    /// often.
+    unchecked: BTreeMap<(String, Option<String>), u64>,
+    /// Those of images, which do not run.
+    without_effect: BTreeMap<String, u64>,
 }
 
 impl Reports {
-    pub(crate) fn launched_unchecked(&mut self, kernel: &str) {
-        match self.unchecked.get_mut(kernel) {
-            Some(times) => *times += 1,
-            None => _ = self.unchecked.insert(kernel.to_owned(), 1),
-        }
+    pub(crate) fn launched_unchecked(&mut self, kernel: &str, why: Option<&str>) {
+        *self.unchecked.entry((kernel.to_owned(), why.map(str::to_owned))).or_default() += 1;
+    }
+
+    pub(crate) fn launched_without_effect(&mut self, kernel: &str) {
+        *self.without_effect.entry(kernel.to_owned()).or_default() += 1;
     }
 
     /// Writes the counts, and what was not checked.
     pub(crate) fn summary(&mut self) {
-        let kernels = std::mem::take(&mut self.unchecked);
-        if !kernels.is_empty() {
-            let each = kernels.iter().map(|(name, times)| format!("{name:?} {times} times"));
-            let each = each.collect::<Vec<_>>().join(", ");
-            self.findings
-                .note(&format!("kernels without `accesses` were launched and not checked: {each}"));
+        let unchecked = std::mem::take(&mut self.unchecked).into_iter();
+        let unchecked = unchecked.map(|((name, why), times)| {
+            let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
+            format!("{name:?} {times} times{why}")
+        });
+        let not_run = std::mem::take(&mut self.without_effect).into_iter();
+        let not_run = not_run.map(|(name, times)| format!("{name:?} {times} times"));
+        for (what, kernels) in [
+            ("kernels of images did not run and changed no memory", not_run.collect()),
+            (
+                "kernels without `accesses` were launched and not checked",
+                unchecked.collect::<Vec<_>>(),
+            ),
+        ] {
+            if !kernels.is_empty() {
+                self.findings.note(&format!("{what}: {}", kernels.join(", ")));
+            }
         }
         self.findings.summary(&[]);
     }
@@ -111,7 +126,8 @@ pub(crate) fn new_feed(config: &Config) -> Option<Box<Feed>> {
     let backtraces = config.order.backtraces;
     let findings = findings::new(config);
     let (hint, exitcode) = (!backtraces, config.order.exitcode);
+    let (unchecked, without_effect) = (BTreeMap::new(), BTreeMap::new());
     let reports =
-        Reports { findings, aborts, backtraces, hint, exitcode, unchecked: BTreeMap::new() };
+        Reports { findings, aborts, backtraces, hint, exitcode, unchecked, without_effect };
     Some(Box::new(Feed::new(options, reports)))
 }

@@ -31,6 +31,8 @@ mod work;
 
 mod copies;
 mod edits;
+#[cfg(all(feature = "images", target_os = "linux"))]
+mod images;
 mod kernels;
 mod order;
 mod pools;

@@ -24,8 +24,8 @@ fn an_unsupported_function_is_reported_once() {
         [
             "cuGetExportTable is not supported: programs of the CUDA runtime (PyTorch, CuPy) \
              cannot run here",
-            "cuModuleLoad is not supported: it returns CUDA_ERROR_NOT_SUPPORTED",
-            "cuLaunchKernel is not supported: it returns CUDA_ERROR_NOT_SUPPORTED",
+            "cuModuleGetTexRef is not supported: it returns CUDA_ERROR_NOT_SUPPORTED",
+            "cuLaunchGrid is not supported: it returns CUDA_ERROR_NOT_SUPPORTED",
             "cuCheckpointProcessLock is not supported: it returns CUDA_ERROR_NOT_SUPPORTED",
             "CU_STREAM_MEM_OP_ATOMIC_REDUCTION is not supported: it returns \
              CUDA_ERROR_NOT_SUPPORTED",
@@ -54,7 +54,7 @@ fn inner_unsupported() {
     assert_ne!(call(c"cuGetExportTable"), 0);
     assert_eq!(unsafe { (load().unwrap().symbols().cuInit)(0) }.0, 0);
     let names =
-        [c"cuGetExportTable", c"cuModuleLoad", c"cuLaunchKernel", c"cuCheckpointProcessLock"];
+        [c"cuGetExportTable", c"cuModuleGetTexRef", c"cuLaunchGrid", c"cuCheckpointProcessLock"];
     for _ in 0..3 {
         for name in names {
             assert_ne!(call(name), 0);

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use cuda_kernel_access::decode::AccessKind as Does;
 use cuda_kernel_access::execute::Touch;
-use cuda_kernel_access::touch::{Rows, Span, Uses};
+use cuda_kernel_access::touch::{Rows, Span, Uses, joined};
 use cuda_order_check_engine::{Access, AccessKind, Other, Report, Side};
 
 use crate::code::Reason;
@@ -471,19 +471,6 @@ fn of_two(
 
 fn bytes_of(touch: &Touch) -> Range<u64> {
     touch.address..touch.address.saturating_add(touch.bytes.into())
-}
-
-/// In rising order, without overlaps.
-fn joined(mut all: Vec<Range<u64>>) -> Vec<Range<u64>> {
-    all.sort_unstable_by_key(|range| range.start);
-    let mut joined: Vec<Range<u64>> = Vec::new();
-    for range in all {
-        match joined.last_mut() {
-            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
-            _ => joined.push(range),
-        }
-    }
-    joined
 }
 
 #[cfg(test)]
