@@ -6,13 +6,15 @@
     target_env = "gnu"
 ))]
 
+use std::ffi::{CStr, CString, c_char, c_void};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::ptr::null_mut;
 
-use cuda_events::sys::Version;
+use cuda_events::sys::{CUstream, Version};
 use cuda_events::{Context, Device, Driver, Event, EventFlags, Stream, StreamOptions};
 use cuda_test_harness::child::{command, own_binary, role, say};
 
@@ -164,6 +166,79 @@ fn findings_and_leaks_come_at_the_end() {
     assert_eq!(ended(command.env("TMPDIR", &temporary.0)).0, Some(66));
     let left = fs::read_dir(&temporary.0).expect("it is there").map(|it| it.expect("an entry"));
     assert_eq!(left.filter(mine).count(), 0);
+}
+
+/// The kernel of an image writes what a copy reads, and a program in some roles orders them.
+fn program_with_kernel(role: &str) {
+    const IMAGE: &str = include_str!("../../tests/calls/images.ptx");
+    let driver = Driver::load().expect("there is a library of this name");
+    let context = Context::primary(Device::new(driver, 0).expect("it has a device"));
+    let context = context.expect("it has a context");
+    let [one, other] = [(); 2].map(|()| Stream::new(&context, StreamOptions::new()).expect("two"));
+    let event = Event::new(&context, EventFlags::empty()).expect("an event");
+    let symbols = driver.symbols();
+    let entry = |name: &CStr| {
+        let look_up = symbols.cuGetProcAddress_v2.expect("a driver of CUDA 12.0");
+        let (mut found, none) = (null_mut(), null_mut());
+        // SAFETY: a name, and a place for the address; the status may be NULL.
+        assert_eq!(unsafe { look_up(name.as_ptr().cast(), &mut found, 12000, 0, none) }.0, 0);
+        assert!(!found.is_null(), "{name:?}");
+        found
+    };
+    type Load = unsafe extern "C" fn(*mut *mut c_void, *const c_void) -> u32;
+    type Find = unsafe extern "C" fn(*mut *mut c_void, *mut c_void, *const c_char) -> u32;
+    #[rustfmt::skip]
+    type Launch = unsafe extern "C" fn(*mut c_void, u32, u32, u32, u32, u32, u32, u32, CUstream,
+        *const *const u64, *mut c_void) -> u32;
+    let image = CString::new(IMAGE).expect("a text");
+    let (mut module, mut kernel, mut memory) = (null_mut(), null_mut(), 0);
+    let mut host = [0_u8; 1024];
+    // SAFETY: the types are the driver's; places for the results, and handles that live.
+    unsafe {
+        let load: Load = std::mem::transmute(entry(c"cuModuleLoadData"));
+        let find: Find = std::mem::transmute(entry(c"cuModuleGetFunction"));
+        let launch: Launch = std::mem::transmute(entry(c"cuLaunchKernel"));
+        assert_eq!((symbols.cuCtxSetCurrent)(context.as_raw()).0, 0);
+        assert_eq!((symbols.cuMemAlloc_v2)(&mut memory, 2048).0, 0);
+        assert_eq!(load(&mut module, image.as_ptr().cast()), 0);
+        assert_eq!(find(&mut kernel, module, c"copy".as_ptr()), 0);
+        let given = [memory, memory + 1024, 256];
+        let each = [&raw const given[0], &raw const given[1], &raw const given[2]];
+        let stream = one.as_raw();
+        let done = launch(kernel, 2, 1, 1, 128, 1, 1, 0, stream, each.as_ptr(), null_mut());
+        assert_eq!(done, 0);
+        if role == "ordered" {
+            event.record(&one).expect("it records");
+            other.wait_event(&event).expect("it waits");
+        }
+        let to = host.as_mut_ptr().cast();
+        assert_eq!((symbols.cuMemcpyDtoHAsync_v2)(to, memory, 1024, other.as_raw()).0, 0);
+        assert_eq!((symbols.cuCtxSynchronize)().0, 0);
+        assert_eq!((symbols.cuMemFree_v2)(memory).0, 0);
+    }
+}
+
+#[test]
+fn kernels_of_images_are_checked() {
+    if let Some(role) = role() {
+        return program_with_kernel(&role);
+    }
+    let test = "kernels_of_images_are_checked";
+    let folder = Folder::new("kernels");
+    let not_run = "kernels of images did not run and changed no memory: \"copy\" 1 times\n";
+    for (role, expected, found) in
+        [("unordered", 66, "1 finding in"), ("ordered", 0, "0 findings in")]
+    {
+        let (code, text, errors) = ended(&mut run(&folder, &["--order=report"], test, role));
+        assert_eq!(code, Some(expected), "{role}:\n{text}{errors}");
+        for part in [found, not_run] {
+            assert!(errors.contains(part), "{role} lacks {part}:\n{errors}");
+        }
+    }
+    // Without the checker it says that the kernel does nothing.
+    let (code, text, errors) = ended(&mut run(&folder, &[], test, "unordered"));
+    assert_eq!(code, Some(0), "{text}{errors}");
+    assert!(errors.contains("such as \"copy\", do not run, and change no memory"), "{errors}");
 }
 
 /// What is not known may be a finding.

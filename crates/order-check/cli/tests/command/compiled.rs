@@ -77,6 +77,83 @@ pub(super) fn run_compiled(
     (output, errors)
 }
 
+/// A program that nobody changed, and no GPU: what its kernel writes is known from its image.
+#[test]
+fn a_program_with_a_kernel_is_checked_without_a_gpu() {
+    const IMAGE: &str = include_str!("../../../../soft-driver/tests/calls/images.ptx");
+    let folder = Folder::new("image");
+    std::os::unix::fs::symlink(shared_library(), folder.0.join("libcuda.so.1")).expect("a link");
+    fs::write(folder.0.join("images.ptx"), IMAGE).expect("a new file");
+    if !compiled(&folder, "kernel", KERNEL, &["-L.", "-l:libcuda.so.1"]) {
+        return;
+    }
+    for (role, found) in [("planted", "1 finding in"), ("mended", "0 findings in")] {
+        let (done, errors) = run_compiled(&folder, &[], &["./kernel", role]);
+        assert!(done.status.success(), "{:?}: {errors}", done.status);
+        assert!(errors.contains(&format!("order check: {found}")), "{role}: {errors}");
+        let is_planted = role == "planted";
+        assert_eq!(errors.contains("  writes   kernel copy in stream"), is_planted, "{errors}");
+        // The driver's own checker.
+        let mut command = Command::new(folder.0.join("kernel"));
+        command.arg(role).current_dir(&folder.0).env("LD_LIBRARY_PATH", &folder.0);
+        let done = command.env("CUDA_SOFT_DRIVER", "order=report").output().expect("it runs");
+        let errors = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(done.status.success(), "{:?}: {errors}", done.status);
+        assert_eq!(errors.contains("writes   cuLaunchKernel in stream"), is_planted, "{errors}");
+        let count = errors.matches("error: missing order: ").count();
+        assert_eq!(count, usize::from(is_planted), "{errors}");
+        let not_run = "kernels of images did not run and changed no memory: \"copy\" 1 times\n";
+        assert!(errors.contains(not_run), "{errors}");
+    }
+}
+
+const KERNEL: &str = r#"
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef unsigned long long address;
+unsigned cuInit(unsigned), cuDevicePrimaryCtxRetain(void **, int), cuCtxSetCurrent(void *);
+unsigned cuModuleLoad(void **, const char *), cuModuleGetFunction(void **, void *, const char *);
+unsigned cuMemAlloc_v2(address *, size_t), cuMemAllocHost_v2(void **, size_t);
+unsigned cuStreamCreate(void **, unsigned), cuStreamSynchronize(void *);
+unsigned cuEventCreate(void **, unsigned), cuEventRecord(void *, void *);
+unsigned cuStreamWaitEvent(void *, void *, unsigned);
+unsigned cuMemcpyDtoHAsync_v2(void *, address, size_t, void *);
+unsigned cuLaunchKernel(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                        unsigned, void *, void **, void **);
+
+#define GOOD(call) do { if (call) exit(91); } while (0)
+
+int main(int count, char **words)
+{
+    void *context, *module, *copy, *host, *one, *two, *event;
+    address to, from;
+    unsigned n = 512;
+    void *parameters[] = {&to, &from, &n};
+    GOOD(cuInit(0));
+    GOOD(cuDevicePrimaryCtxRetain(&context, 0));
+    GOOD(cuCtxSetCurrent(context));
+    GOOD(cuModuleLoad(&module, "images.ptx"));
+    GOOD(cuModuleGetFunction(&copy, module, "copy"));
+    GOOD(cuMemAlloc_v2(&to, 2048));
+    GOOD(cuMemAlloc_v2(&from, 2048));
+    GOOD(cuMemAllocHost_v2(&host, 2048));
+    GOOD(cuStreamCreate(&one, 1));
+    GOOD(cuStreamCreate(&two, 1));
+    GOOD(cuEventCreate(&event, 2));
+    GOOD(cuLaunchKernel(copy, 4, 1, 1, 128, 1, 1, 0, one, parameters, 0));
+    if (count > 1 && !strcmp(words[1], "mended")) {
+        GOOD(cuEventRecord(event, one));
+        GOOD(cuStreamWaitEvent(two, event, 0));
+    }
+    GOOD(cuMemcpyDtoHAsync_v2(host, to, 2048, two));
+    GOOD(cuStreamSynchronize(one));
+    GOOD(cuStreamSynchronize(two));
+    return 0;
+}
+"#;
+
 /// The threads of a linked program make the first call at once.
 #[test]
 fn first_calls_of_several_threads_all_reach_the_driver() {
