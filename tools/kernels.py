@@ -213,6 +213,8 @@ def ours(text, at, labels):
         return line("BSSY", [parts[0], f"{labels[label[1]]:#x}"])
     if base == "BSYNC":
         return line("BSYNC", [parts[0]])
+    if base == "BMOV" and "PQUAD" not in mods and all(re.match(r"^[BR]", part) for part in parts):
+        return line("BMOV" + (".CLEAR" if "CLEAR" in mods else ""), [operand(part) for part in parts])
     if base == "EXIT":
         return line("EXIT", [operand(part) for part in parts])
     if base == "CALL":

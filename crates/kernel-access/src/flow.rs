@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::ops::Range;
 
-use crate::decode::{INSTRUCTION, Instruction, Operation};
+use crate::decode::{INSTRUCTION, Instruction, Operand, Operation, Register};
+use crate::execute::after;
 
 /// No graph has more blocks: it bounds what calls of calls cost.
 pub const MAX_BLOCKS: usize = 20_000;
@@ -102,6 +103,44 @@ struct Place {
     index: usize,
     returns: Vec<usize>,
     meetings: [Option<usize>; 16],
+    /// Of them, what a register keeps for the number.
+    saved: BTreeMap<Register, usize>,
+}
+
+impl Place {
+    /// What an instruction does with saved places to meet.
+    fn moves(&mut self, one: &Instruction) {
+        match (one.operation, one.destination, one.sources.first()) {
+            // On a condition it may have happened, or not.
+            (Operation::SaveConvergence { number, clears }, Some((register, _)), _) => {
+                let meeting = &mut self.meetings[usize::from(number) % 16];
+                let is_sure = one.guard.is_true() && register != Register::Zero;
+                match meeting.filter(|_| is_sure) {
+                    Some(meeting) => self.saved.insert(register, meeting),
+                    None => self.saved.remove(&register),
+                };
+                if clears {
+                    *meeting = None;
+                }
+            }
+            (Operation::RestoreConvergence(number), _, Some(source)) => {
+                // It is restored once, so that ways that saved elsewhere are the same after that.
+                let saved = match source.operand {
+                    Operand::Register(register) => self.saved.remove(&register),
+                    _ => None,
+                };
+                let is_sure = one.guard.is_true();
+                self.meetings[usize::from(number) % 16] = saved.filter(|_| is_sure);
+            }
+            (_, Some((mut register, count)), _) if !self.saved.is_empty() => {
+                for _ in 0..count {
+                    self.saved.remove(&register);
+                    register = after(register);
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
 impl Graph {
@@ -121,7 +160,8 @@ impl Graph {
     /// As [`new`](Self::new).
     pub fn with_targets(code: &[Instruction], targets: &Targets) -> Result<Self, NoGraph> {
         let starts = starts(code, targets)?;
-        let first = Place { index: 0, returns: Vec::new(), meetings: [None; 16] };
+        let first =
+            Place { index: 0, returns: Vec::new(), meetings: [None; 16], saved: BTreeMap::new() };
         let mut numbers = HashMap::from([(first.clone(), 0)]);
         let mut places = vec![first];
         let mut blocks: Vec<Block> = Vec::new();
@@ -227,6 +267,7 @@ fn block(
         let at = index * INSTRUCTION;
         let Some(one) = code.get(index) else { return Err(NoGraph::Outside(at as i64)) };
         let target = || one.target.ok_or(NoGraph::Outside(at as i64));
+        place.moves(one);
         let goes = match one.operation {
             Operation::Unknown => return Err(NoGraph::Instruction(at)),
             Operation::BranchIndirect => {

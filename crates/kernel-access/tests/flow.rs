@@ -13,6 +13,10 @@ enum One {
     /// The barrier, and where its threads meet.
     Set(u8, i64),
     Meet(u8),
+    /// To a register from a number, without threads after that, and back; and a register is written.
+    Save(u8, u8),
+    Restore(u8, u8),
+    Write(u8),
     Call(i64),
     Return,
     Indirect,
@@ -34,6 +38,13 @@ fn code(program: &[One]) -> Vec<u8> {
         One::Exit(conditional) => 0x94d | guard(conditional) | TRUE,
         One::Set(number, to) => 0x945 | ALWAYS | u128::from(number) << 16 | near(at, to),
         One::Meet(number) => 0x941 | ALWAYS | u128::from(number) << 16,
+        One::Save(register, number) => {
+            0x355 | ALWAYS | u128::from(register) << 16 | u128::from(number) << 24 | 1 << 84
+        }
+        One::Restore(number, register) => {
+            0x356 | ALWAYS | u128::from(number) << 24 | u128::from(register) << 32
+        }
+        One::Write(register) => 0x202 | ALWAYS | u128::from(register) << 16 | 0xf << 72,
         One::Call(to) => 0x944 | ALWAYS | far(at, to),
         One::Return => 0x950 | ALWAYS,
         One::Indirect => 0x949 | ALWAYS,
@@ -100,6 +111,37 @@ fn threads_meet_where_they_were_told() {
     let starts: Vec<_> = shape(&graph).iter().map(|block| block.0).collect();
     assert!(!starts.contains(&3), "{starts:?}");
     assert_eq!(shape(&graph).len(), 4);
+}
+
+/// A function that lets its own threads meet by a number keeps what the number was.
+#[test]
+fn saved_places_to_meet_come_back() {
+    use One::{Branch, Call, Exit, Meet, Nop, Restore, Return, Save, Set, Write};
+    let program = [
+        Set(0, 4),
+        Call(5),
+        Branch(true, 3),
+        Meet(0),
+        Exit(false),
+        Save(9, 0),
+        Set(0, 9),
+        Branch(true, 8),
+        Meet(0),
+        Restore(0, 9),
+        Return,
+    ];
+    let graph = graph(&program).expect("a graph");
+    let shape = shape(&graph);
+    let last = shape.iter().find(|block| block.0 == 3).expect("the caller's place");
+    assert_eq!(shape[last.2[0]].0, 4);
+    // Not if the number is used in between, or the register, or nothing was saved.
+    let of = |program: &[One]| self::graph(program);
+    assert_eq!(of(&[Set(0, 3), Save(9, 0), Meet(0), Exit(false)]), Err(NoGraph::Convergence(32)));
+    let program = [Set(0, 5), Save(9, 0), Write(9), Restore(0, 9), Meet(0), Exit(false)];
+    assert_eq!(of(&program), Err(NoGraph::Convergence(64)));
+    let program = [Set(0, 5), Save(9, 0), Write(8), Restore(0, 9), Meet(0), Exit(false)];
+    assert!(of(&program).is_ok());
+    assert_eq!(of(&[Set(0, 3), Restore(0, 9), Meet(0), Nop]), Err(NoGraph::Convergence(32)));
 }
 
 #[test]

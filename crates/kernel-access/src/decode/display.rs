@@ -66,6 +66,11 @@ impl Display for Instruction {
         for predicate in self.predicates_written.iter().filter(|predicate| !predicate.is_true()) {
             item(predicate)?;
         }
+        if let Operation::SaveConvergence { number, .. } | Operation::RestoreConvergence(number) =
+            self.operation
+        {
+            item(&format!("B{number}"))?;
+        }
         if let Operation::Access(access) = self.operation
             && let Some(address) = access.address
         {
@@ -213,6 +218,10 @@ impl Instruction {
             Operation::Return => f.write_str("RET"),
             Operation::SetConvergence(_) => f.write_str("BSSY"),
             Operation::Converge(_) => f.write_str("BSYNC"),
+            Operation::SaveConvergence { clears, .. } => {
+                write!(f, "BMOV{}", part(clears, ".CLEAR"))
+            }
+            Operation::RestoreConvergence(_) => f.write_str("BMOV"),
             Operation::Other(name) => f.write_str(name),
             Operation::Unknown => f.write_str("?"),
         }

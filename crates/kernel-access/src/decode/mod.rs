@@ -261,6 +261,16 @@ pub enum Operation {
     SetConvergence(u8),
     /// Waits for the threads of a [`SetConvergence`](Operation::SetConvergence), and goes on there.
     Converge(u8),
+    /// The destination becomes what says which threads meet by a
+    /// [`SetConvergence`](Operation::SetConvergence), for a function that has its own.
+    SaveConvergence {
+        /// Its number.
+        number: u8,
+        /// No threads meet by the number after that.
+        clears: bool,
+    },
+    /// The threads of the source, to which they were saved, meet by this number again.
+    RestoreConvergence(u8),
     /// Computes what is of no use in an address, or waits. Its name is NVIDIA's.
     Other(&'static str),
     /// Not known.

@@ -70,6 +70,18 @@ pub(super) fn flow(bits: Bits, at: i64, to: &mut Instruction) -> bool {
         }
         // BSYNC
         0x941 => to.operation = Operation::Converge(bits.field(16, 20) as u8),
+        // BMOV.32, of a number of a place to meet. Others are where a thread goes when it ends or traps.
+        0x355 if bits.field(24, 32) < 16 => {
+            to.operation = Operation::SaveConvergence {
+                number: bits.field(24, 28) as u8,
+                clears: bits.bit(84),
+            };
+            to.destination = Some((bits.general(16), 1));
+        }
+        0x356 if bits.field(24, 32) < 16 && !bits.bit(84) => {
+            to.operation = Operation::RestoreConvergence(bits.field(24, 28) as u8);
+            to.sources = vec![Operand::Register(bits.general(32)).into()];
+        }
         _ => return false,
     }
     true
