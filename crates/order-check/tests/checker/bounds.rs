@@ -1,8 +1,8 @@
 //! Tens of thousands of operations, in memory that does not grow.
 
 use cuda_order_check_engine::{
-    Access, Call, Cell, Checker, Compare, ContextId, EventId, HostOrder, Op, Options, StreamId,
-    StreamKind, Stride, ThreadId, TokenId, Warnings, What,
+    Access, Call, Cell, Checker, Compare, ContextId, EventId, GraphId, HostOrder, Node, NodeWork,
+    Op, Options, StreamId, StreamKind, Stride, ThreadId, TokenId, Warnings, What,
 };
 
 const OPERATIONS: u64 = 60_000;
@@ -275,6 +275,26 @@ fn threads_tokens_and_values_are_forgotten() {
     assert!(findings.len() <= 2, "{}", findings[2]);
     let most = (all.ranges, all.agents, all.tasks);
     assert!(most.0 <= 4 && most.1 <= 1200 && most.2 <= 8, "{most:?}");
+}
+
+/// Each launch of a graph has the branches of the one before it, also of a graph that was defined
+/// anew.
+#[test]
+fn branches_of_launches_keep_their_places() {
+    let node = |index: u64, after: &[usize]| Node {
+        work: NodeWork::Work(vec![Access::write(index << 12, 64)]),
+        after: after.to_vec(),
+    };
+    let nodes = [node(1, &[]), node(2, &[0]), node(3, &[0]), node(4, &[0]), node(5, &[1, 2, 3])];
+    let (graph, stream) = (GraphId(1), StreamId(1));
+    let mut all = Watched::new(HostOrder::Submission);
+    for round in 0..2000 {
+        if round % 100 == 0 {
+            all.tell(MAIN, Op::GraphDefine { graph, nodes: &nodes });
+        }
+        all.tell(MAIN, Op::Launch { stream, graph, functions: &[] });
+    }
+    all.right(5, 4, 0);
 }
 
 /// Nobody ever writes the value: what it holds back does not pile up forever.

@@ -125,6 +125,20 @@ fn candidates_come_until_one_is_confirmed() {
     }
 }
 
+/// Of two launches either one may know that they need no order.
+#[test]
+fn either_launch_may_know_that_it_is_apart() {
+    for apart in [[false, false], [true, false], [false, true], [true, true]] {
+        let mut run = Run::default();
+        let found = [1, 2].map(|stream| {
+            let apart = apart[stream as usize - 1];
+            let launch = Launched::new(Arc::new(Kernel { number: stream, apart }));
+            run.work(stream, "cuLaunchKernel", Access::write(BASE, 1).of_launch(launch)).len()
+        });
+        assert_eq!(found, [0, usize::from(apart == [false; 2])], "{apart:?}");
+    }
+}
+
 /// Of the launches before a launch so many are kept, the last ones.
 #[test]
 fn the_last_launches_are_kept() {

@@ -485,3 +485,62 @@ fn launches_are_not_after_those_of_a_graph_that_is_gone() {
         assert_eq!(found, usize::from(!same), "the same graph: {same}");
     }
 }
+
+/// A capture ends for all streams that it had taken in.
+#[test]
+fn no_stream_is_captured_after_the_end() {
+    for joined in [&[][..], &[B], &[B, StreamId(0xc), StreamId(0xd)]] {
+        let mut feed = Feed::new(Options::default(), Count::default());
+        feed.begin("calls", 1, None);
+        feed.event_create(EVENT, false);
+        feed.capture_begin(A);
+        feed.record(EVENT, A);
+        for &stream in joined {
+            feed.wait(stream, EVENT);
+        }
+        let all = || [A].into_iter().chain(joined.iter().copied());
+        assert!(all().all(|stream| feed.capture_of(stream).is_some()), "{joined:?}");
+        feed.capture_end(A, Some(GraphId(1)));
+        assert!(all().all(|stream| feed.capture_of(stream).is_none()), "{joined:?}");
+    }
+}
+
+/// A destructor is after the launches of all graphs that have held its object, in whichever order
+/// these go.
+#[test]
+fn a_destructor_is_after_the_launches_of_all_its_graphs() {
+    let graphs = [(A, GraphId(1), DEVICE), (B, GraphId(2), DEVICE + 64)];
+    for turned in [false, true] {
+        for (held, expected) in [(&[0, 1][..], 0), (&[0], 1), (&[1], 1), (&[], 2)] {
+            let found = findings(|feed| {
+                for (stream, graph, at) in graphs {
+                    let work = vec![GraphWork::Write(vec![Access::write(at, 64)])];
+                    feed.graph(graph, vec![GraphNode { work, after: vec![] }]);
+                    feed.launch(stream, graph);
+                    feed.write(stream, None, &[Access::write(at, 64)]);
+                    feed.launched();
+                }
+                for at in if turned { [1, 0] } else { [0, 1] } {
+                    let objects = if held.contains(&at) { vec![7] } else { vec![] };
+                    feed.graph_destroy(graphs[at].1, objects);
+                }
+                feed.object_released(7);
+                feed.destructor_begins();
+                feed.host(&[Access::read(DEVICE, 64)]);
+                feed.host(&[Access::read(DEVICE + 64, 64)]);
+                feed.destructor_ends();
+            });
+            assert_eq!(found, expected, "held by {held:?}, turned: {turned}");
+        }
+    }
+}
+
+/// The places of the values of semaphores do not overlap.
+#[test]
+fn each_semaphore_has_a_place_of_its_own() {
+    let mut cells: Vec<Cell> = (0..8).map(|at| Semaphore::new(at % 2 == 0).cell()).collect();
+    cells.sort_by_key(|cell| cell.address);
+    for pair in cells.windows(2) {
+        assert!(pair[0].address + u64::from(pair[0].bytes) <= pair[1].address, "{pair:x?}");
+    }
+}
