@@ -405,9 +405,5 @@ fn traced_place((name, agent): &Place, trace: &dyn Backtrace) -> Place {
 
 /// Whether a pair of places is new. Beyond [`PLACES`] of them none is.
 fn once(seen: &mut HashSet<(Place, Place)>, one: Place, two: Place) -> bool {
-    let turned = (two, one);
-    if seen.len() >= PLACES || seen.contains(&turned) {
-        return false;
-    }
-    seen.insert((turned.1, turned.0))
+    seen.len() < PLACES && seen.insert((one, two))
 }

@@ -159,6 +159,12 @@ mod tests {
         assert!(short.contains("<4, ") && short.contains("..."), "{short}");
         assert!((50..=KERNEL).contains(&short.chars().count()), "{short}");
         assert_eq!(kernel(&"x".repeat(2000)).chars().count(), KERNEL);
+        // One that is as long as it may be is whole.
+        for whole in ["x".repeat(KERNEL), format!("f<{}>", "x".repeat(KERNEL - 3))] {
+            assert_eq!(kernel(&whole), whole);
+            let longer = kernel(&whole.replacen('x', "xx", 1));
+            assert!(longer.contains("...") && longer.chars().count() <= KERNEL, "{longer}");
+        }
     }
 
     #[test]

@@ -5,7 +5,8 @@ use cuda_order_check_engine::feed::{
     Creator, Feed, GraphNode, GraphWork, Memory, Observer, Semaphore,
 };
 use cuda_order_check_engine::{
-    Access, Cell, ContextId, EventId, Finding, GraphId, HostOrder, Options, StreamId, ThreadId,
+    Access, AccessKind, Cell, ContextId, EventId, Finding, GraphId, HostOrder, Options, StreamId,
+    ThreadId,
 };
 
 #[derive(Default)]
@@ -399,6 +400,19 @@ fn a_flag_that_is_overwritten_was_not_polled() {
             feed.host(&[Access::read(PINNED, 4)]);
         });
         assert_eq!(found, expected, "overwritten {how}");
+    }
+}
+
+/// An atomic read is the poll itself, as often as it comes.
+#[test]
+fn an_atomic_read_is_no_early_one() {
+    for (kind, expected) in [(AccessKind::AtomicRead, 0), (AccessKind::Read, 1)] {
+        let found = findings(|feed| {
+            feed.write(A, None, &[Access::write(PINNED, 4)]);
+            feed.host(&[Access::new(AccessKind::AtomicRead, PINNED, 4)]);
+            feed.host(&[Access::new(kind, PINNED, 4)]);
+        });
+        assert_eq!(found, expected, "{kind:?}");
     }
 }
 

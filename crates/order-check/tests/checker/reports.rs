@@ -809,3 +809,31 @@ fn a_refused_use_of_captured_work_is_a_warning() {
         }
     }
 }
+
+/// Each side has the place in the source that its call has, and the order names both threads.
+#[test]
+fn both_sides_have_their_places() {
+    let at =
+        |line| cuda_order_check_engine::Location { file: "program.py".into(), line, column: 0 };
+    for places in [[Some(7), Some(8)], [Some(7), None], [None, Some(8)], [None, None]] {
+        let mut checker = Checker::new(Options::new().host_order(HostOrder::Reported));
+        let started = Op::ThreadStart { thread: ThreadId(2) };
+        checker.apply(Call::new("start", 1, ThreadId(1)), started);
+        for (thread, place) in [ThreadId(1), ThreadId(2)].into_iter().zip(places) {
+            let mut call = Call::new("uses", 10 + thread.0, thread);
+            call.location = place.map(at);
+            checker.apply(call, Op::Host { accesses: &[Access::write(0x1000, 4)] });
+        }
+        let findings = checker.take_findings();
+        let (text, json) = (findings[0].to_string(), findings[0].to_json());
+        for (line, place) in [7, 8].into_iter().zip(places) {
+            let place = place.is_some();
+            assert_eq!(text.contains(&format!("program.py:{line}")), place, "{text}");
+            let field = format!(r#""location":"program.py:{line}""#);
+            assert_eq!(json.contains(&field), place, "{json}");
+        }
+        let order = &findings[0].report().unwrap().order;
+        let names = [1, 2].map(|thread| order.contains(&format!("thread {thread}")));
+        assert_eq!(names, [true; 2], "{order}");
+    }
+}
