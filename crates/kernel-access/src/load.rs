@@ -131,8 +131,7 @@ impl<'a> Loaded<'a> {
         }
     }
 
-    /// The names of all kernels, with their parameters by their offsets. With machine code these
-    /// include functions that kernels call.
+    /// The names of all kernels, with their parameters by their offsets.
     ///
     /// # Errors
     ///
@@ -143,7 +142,7 @@ impl<'a> Loaded<'a> {
             Forms::Cubins(cubins) => {
                 for bytes in cubins {
                     let cubin = Cubin::parse(bytes).map_err(NotLoaded::Image)?;
-                    let kernels = cubin.kernels.into_iter();
+                    let kernels = cubin.kernels.into_iter().filter(|of| of.is_entry);
                     all.extend(kernels.map(|of| (of.name.to_owned(), of.parameters)));
                 }
             }

@@ -4,7 +4,7 @@ mod common;
 
 use std::cell::Cell;
 
-use common::{LZ4, PLAIN, cubin, fatbin};
+use common::{LZ4, PLAIN, cubin, cubin_with, fatbin};
 use cuda_kernel_access::container::{Error, NotLocated, locate};
 use cuda_kernel_access::load::{Limits, Loaded, NotLoaded};
 use cuda_kernel_access::ptx::PtxError;
@@ -76,6 +76,25 @@ fn kernels_have_parameters_and_code() {
     assert_eq!(damaged(b"anything"), NotLoaded::Image(Error::NotAnImage));
     assert!(matches!(damaged(&twice[..90]), NotLoaded::Image(Error::Damaged(_))));
     assert_eq!(damaged(b".version 8.0\n.entry ("), NotLoaded::Ptx(PtxError::Damaged(2)));
+}
+
+/// What kernels call has code of its own, and is none.
+#[test]
+fn functions_that_kernels_call_are_no_kernels() {
+    let kernels = ["k", "callee", "other"].map(|name| (name, &[0; 16][..], &[(0, 8)][..]));
+    let symbol = |name: u8, kind: u8, other: u8| {
+        let mut symbol = [0; 24];
+        (symbol[0], symbol[4], symbol[5]) = (name, kind, other);
+        symbol
+    };
+    let strings = &b"\0k\0callee\0"[..];
+    // The second is a section of a function's name. Of the last kernel the table says nothing.
+    let symbols = [symbol(1, 0x12, 0x10), symbol(1, 3, 0), symbol(3, 2, 0)].concat();
+    let with = |more: &[(&str, &[u8])]| {
+        names(&cubin_with(0x0600_5a04, 8, &kernels, more), 90).expect("kernels")
+    };
+    assert_eq!(with(&[(".symtab", &symbols[..]), (".strtab", strings)]), ["k", "other"]);
+    assert_eq!(with(&[]), ["k", "callee", "other"]);
 }
 
 /// Memory with one piece, at this address, at the end of which nothing is.

@@ -1,5 +1,7 @@
 //! Cubins: ELF files with a section of code and one of attributes for each kernel.
 
+use std::collections::BTreeSet;
+
 use super::{Error, damaged, starts_with};
 use crate::bytes::{slice, text, u16, u32, u64};
 
@@ -33,6 +35,8 @@ pub struct Parameter {
 pub struct Kernel<'a> {
     /// The name as the driver has it, mangled.
     pub name: &'a str,
+    /// Whether programs can launch it. Otherwise it is a function that kernels call.
+    pub is_entry: bool,
     /// Its machine code, and that of functions that it calls and that were not inlined.
     pub code: &'a [u8],
     /// By their offsets. Empty also if the image does not say.
@@ -194,12 +198,14 @@ impl<'a> Cubin<'a> {
             named.push((damaged(text(names, section.name.into()), "a section's name")?, section));
         }
         let never_return = damaged(never_return(image, &named), "a cubin's table of addresses")?;
+        let called = called(image, &named).unwrap_or_default();
         let mut kernels = Vec::new();
         for (name, section) in &named {
             let Some(name) = name.strip_prefix(".text.") else { continue };
             let code = damaged(slice(image, section.offset, section.size), "a kernel's code")?;
             let mut kernel = Kernel {
                 name,
+                is_entry: !called.contains(name),
                 code,
                 parameters: Vec::new(),
                 parameter_bank: None,
@@ -235,6 +241,25 @@ impl<'a> Cubin<'a> {
     pub fn kernel(&self, name: &str) -> Option<&Kernel<'a>> {
         self.kernels.iter().find(|kernel| kernel.name == name)
     }
+}
+
+/// The functions that kernels call, by the table of symbols.
+fn called<'a>(image: &'a [u8], sections: &[(&str, &Section)]) -> Option<BTreeSet<&'a str>> {
+    const SYMBOL: usize = 24;
+    const FUNCTION: u8 = 2;
+    /// Among the other bits of a symbol.
+    const ENTRY: u8 = 0x10;
+    let bytes = |wanted: &str| {
+        let (_, section) = sections.iter().find(|(name, _)| *name == wanted)?;
+        slice(image, section.offset, section.size)
+    };
+    let names = bytes(".strtab")?;
+    let is_called = |symbol: &[u8]| {
+        let &[kind, other] = slice(symbol, 4, 2)? else { return None };
+        let named = (kind & 15 == FUNCTION && other & ENTRY == 0).then(|| u32(symbol, 0))?;
+        text(names, named?.into())
+    };
+    Some(bytes(".symtab")?.chunks_exact(SYMBOL).filter_map(is_called).collect())
 }
 
 /// Where the driver fills in the address of a function in constant bank 4 from which no thread comes

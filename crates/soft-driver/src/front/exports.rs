@@ -234,6 +234,10 @@ macro_rules! for_each_export {
             cuLibraryUnload 12000 => library_unload;
             cuLibraryGetKernel 12000 => library_get_kernel;
             cuLibraryGetModule 12000 => library_get_module;
+            cuModuleGetFunctionCount 12040 => module_function_count;
+            cuModuleEnumerateFunctions 12040 => module_enumerate_functions;
+            cuLibraryGetKernelCount 12040 => library_kernel_count;
+            cuLibraryEnumerateKernels 12040 => library_enumerate_kernels;
             cuKernelGetFunction 12000 => kernel_get_function;
             cuKernelGetLibrary 12050 => function_get_module;
             cuFuncGetModule 11000 => function_get_module;
@@ -487,8 +491,8 @@ macro_rules! for_each_export {
         cuGraphicsUnmapResources_ptsz 7000, cuGraphicsUnregisterResource 3000,
         cuGraphicsVDPAURegisterOutputSurface 3010, cuGraphicsVDPAURegisterVideoSurface 3010,
         cuLaunch 2000, cuLaunchCooperativeKernelMultiDevice 9000, cuLaunchGrid 2000,
-        cuLaunchGridAsync 2000, cuLibraryEnumerateKernels 12040, cuLibraryGetGlobal 12000,
-        cuLibraryGetKernelCount 12040, cuLibraryGetManaged 12000, cuLibraryGetUnifiedFunction 12000,
+        cuLaunchGridAsync 2000, cuLibraryGetGlobal 12000,
+        cuLibraryGetManaged 12000, cuLibraryGetUnifiedFunction 12000,
         cuLinkAddData 5050, cuLinkAddData_v2 6050, cuLinkAddFile 5050, cuLinkAddFile_v2 6050,
         cuLinkComplete 5050, cuLinkCreate 5050, cuLinkCreate_v2 6050, cuLinkDestroy 5050,
         cuLogicalEndpointAddDevice 13030, cuLogicalEndpointBindAddr 13030,
@@ -528,8 +532,8 @@ macro_rules! for_each_export {
         cuMemsetD2D16 2000, cuMemsetD2D32 2000, cuMemsetD2D8 2000, cuMemsetD32 2000,
         cuMemsetD8 2000, cuMipmappedArrayCreate 5000, cuMipmappedArrayDestroy 5000,
         cuMipmappedArrayGetLevel 5000, cuMipmappedArrayGetMemoryRequirements 11060,
-        cuMipmappedArrayGetSparseProperties 11010, cuModuleEnumerateFunctions 12040,
-        cuModuleGetFunctionCount 12040, cuModuleGetGlobal 2000, cuModuleGetGlobal_v2 3020,
+        cuMipmappedArrayGetSparseProperties 11010,
+        cuModuleGetGlobal 2000, cuModuleGetGlobal_v2 3020,
         cuModuleGetSurfRef 3000, cuModuleGetTexRef 2000, cuMulticastAddDevice 12010,
         cuMulticastBindAddr 12010, cuMulticastBindAddr_v2 13010, cuMulticastBindMem 12010,
         cuMulticastBindMem_v2 13010, cuMulticastCreate 12010, cuMulticastGetGranularity 12010,

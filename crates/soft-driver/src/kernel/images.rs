@@ -85,6 +85,10 @@ impl Image {
         Ok(Self { kernels })
     }
 
+    pub(crate) fn names(&self) -> impl Iterator<Item = &CString> {
+        self.kernels.keys()
+    }
+
     pub(crate) fn kernel(&self, name: &CStr) -> Option<&Arc<Kernel>> {
         self.kernels.get(name)
     }

@@ -182,6 +182,13 @@ impl Modules {
         self.kernel(name).or_else(|| self.modules[module].image.kernel(name))
     }
 
+    /// The names of all functions of a module: those of its image, or all that are registered if there
+    /// is none.
+    pub(crate) fn names_in(&self, module: u32) -> Vec<CString> {
+        let image: Vec<CString> = self.modules[module].image.names().cloned().collect();
+        if image.is_empty() { self.kernels.keys().cloned().collect() } else { image }
+    }
+
     /// The function of this name, which a module has once; none if there is no such kernel.
     pub(crate) fn function(
         &mut self,

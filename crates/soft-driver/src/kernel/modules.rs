@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use crate::abi::*;
 use crate::allocation;
-use crate::arg::{In, Memory, Ptr};
+use crate::arg::{Array, In, Memory, Ptr};
 use crate::context::all_streams::after_work_of;
 use crate::device::check;
 use crate::kernel::Kernel;
@@ -97,6 +97,17 @@ pub(super) fn function(state: &Locked, function: Memory) -> Result<u32, CUresult
     let index = state.modules.functions.find(function.addr()).map_err(|_| INVALID_HANDLE)?;
     usable(state, state.modules.functions[index].module)?;
     Ok(index)
+}
+
+/// The module or library of a handle, if its context is still there.
+fn container(state: &Locked, given: Memory, library: bool) -> Result<u32, CUresult> {
+    let found = match module(state, given, library) {
+        // The module of a library is the library itself.
+        Err(_) if !library => module(state, given, true)?,
+        found => found?,
+    };
+    usable(state, found)?;
+    Ok(found)
 }
 
 fn usable(state: &Locked, module: u32) -> Answer {
@@ -261,19 +272,14 @@ pub(super) fn not_registered(call: &CallFrame, state: &Locked, name: &CStr) -> C
 fn get_function(
     call: &CallFrame,
     out: Ptr<Handle>,
-    container: Memory,
+    given: Memory,
     name: In<c_char>,
     library: bool,
 ) -> Answer {
     let mut state = ready(call)?;
     out.required()?;
     name.required()?;
-    let module = match module(&state, container, library) {
-        // The module of a library is the library itself.
-        Err(_) if !library => module(&state, container, true)?,
-        found => found?,
-    };
-    usable(&state, module)?;
+    let module = container(&state, given, library)?;
     // SAFETY: a C string, by the contract of the C call.
     let name = unsafe { CStr::from_ptr(name.raw().cast()) };
     let found = state.modules.function(call.number, module, name)?;
@@ -299,6 +305,69 @@ pub(crate) fn library_get_kernel(
     name: In<c_char>,
 ) -> Answer {
     get_function(call, out, library, name, true)
+}
+
+fn count(call: &CallFrame, out: Ptr<c_uint>, given: Memory, library: bool) -> Answer {
+    let state = ready(call)?;
+    out.required()?;
+    let module = container(&state, given, library)?;
+    out.put(state.modules.names_in(module).len() as c_uint)
+}
+
+/// Documented: the first so many.
+fn enumerate(
+    call: &CallFrame,
+    out: Array<Handle>,
+    most: c_uint,
+    given: Memory,
+    library: bool,
+) -> Answer {
+    let mut state = ready(call)?;
+    if most > 0 && out.is_null() {
+        return Err(INVALID_VALUE);
+    }
+    let module = container(&state, given, library)?;
+    let names = state.modules.names_in(module);
+    for (index, name) in names.into_iter().take(most as usize).enumerate() {
+        if let Some(function) = state.modules.function(call.number, module, &name)? {
+            out.put_at(index, handle(function));
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn module_function_count(
+    call: &CallFrame,
+    count: Ptr<c_uint>,
+    module: Memory,
+) -> Answer {
+    self::count(call, count, module, false)
+}
+
+pub(crate) fn library_kernel_count(
+    call: &CallFrame,
+    count: Ptr<c_uint>,
+    library: Memory,
+) -> Answer {
+    self::count(call, count, library, true)
+}
+
+pub(crate) fn module_enumerate_functions(
+    call: &CallFrame,
+    functions: Array<Handle>,
+    most: c_uint,
+    module: Memory,
+) -> Answer {
+    enumerate(call, functions, most, module, false)
+}
+
+pub(crate) fn library_enumerate_kernels(
+    call: &CallFrame,
+    kernels: Array<Handle>,
+    most: c_uint,
+    library: Memory,
+) -> Answer {
+    enumerate(call, kernels, most, library, true)
 }
 
 /// A library is its own module in each context.

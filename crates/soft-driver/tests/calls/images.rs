@@ -255,6 +255,57 @@ fn kernels_are_those_of_the_image() {
     }
 }
 
+/// All functions of the image, in any order, whatever is registered.
+#[test]
+fn functions_are_counted_and_enumerated() {
+    for library in [false, true] {
+        let raw = Raw::new();
+        raw.soft.kernel("count", |_| ());
+        raw.soft.kernel("another", |_| ());
+        let way = if library { Way::Library } else { Way::Data };
+        let (module, code) = way.load(&raw, ptx().as_ptr(), Path::new(""));
+        assert_eq!(code, OK);
+        let count = |module: Handle| {
+            let mut count = 7_u32;
+            let code = match library {
+                false => call!(raw, cuModuleGetFunctionCount(&mut count => *mut u32,
+                    module => Handle)),
+                true => call!(raw, cuLibraryGetKernelCount(&mut count => *mut u32,
+                    module => Handle)),
+            };
+            (code, count)
+        };
+        let all = PTX.matches(".entry").count();
+        assert_eq!(count(module), (OK, all as u32));
+        assert_eq!(count(null_mut()).0, INVALID_HANDLE);
+        let list = |out: *mut Handle, most: u32| match library {
+            false => call!(raw, cuModuleEnumerateFunctions(out => *mut Handle, most => u32,
+                module => Handle)),
+            true => call!(raw, cuLibraryEnumerateKernels(out => *mut Handle, most => u32,
+                module => Handle)),
+        };
+        let mut found = vec![null_mut(); all + 1];
+        assert_eq!(list(found.as_mut_ptr(), all as u32 + 1), OK);
+        assert!(found.pop().unwrap().is_null());
+        let name = |kernel: Handle| {
+            let mut name = std::ptr::null();
+            let code = call!(raw, cuFuncGetName(&mut name => *mut *const c_char,
+                kernel => Handle));
+            assert_eq!(code, OK);
+            unsafe { CStr::from_ptr(name) }.to_str().unwrap().to_owned()
+        };
+        let mut names: Vec<String> = found.iter().map(|of| name(*of)).collect();
+        names.sort();
+        assert_eq!(names, ["copy", "count", "nothing", "through", "unknown", "waits"]);
+        let mut first = [null_mut(); 2];
+        assert_eq!((list(first.as_mut_ptr(), 1), first), (OK, [found[0], null_mut()]));
+        assert_eq!((list(null_mut(), 0), list(null_mut(), 1)), (OK, INVALID_VALUE));
+        // What is no image has all that is registered.
+        let (dummy, code) = way.load(&raw, c"anything".as_ptr().cast(), Path::new(""));
+        assert_eq!((code, count(dummy)), (OK, (OK, 2)));
+    }
+}
+
 /// It is refused as by a driver, and so is what is no image.
 #[test]
 fn damaged_images_are_refused() {
@@ -267,6 +318,7 @@ fn damaged_images_are_refused() {
     inside[16 + 8..16 + 16].copy_from_slice(&(1_u64 << 40).to_le_bytes());
     let mut names = code();
     names[0x3e..0x40].copy_from_slice(&u16::MAX.to_le_bytes());
+    let far = cubin(0x0056_055a, 7, &[("k", &[0; 16], &[(40_000, 8)])]);
     let nowhere = {
         let mut wrapper = [0_u8; 24];
         wrapper[..4].copy_from_slice(&0x4662_43b1_u32.to_le_bytes());
@@ -274,7 +326,7 @@ fn damaged_images_are_refused() {
         wrapper
     };
     let text = |text: String| CString::new(text).unwrap().into_bytes_with_nul();
-    let newer = text(PTX.replace("sm_80", "sm_120"));
+    let newer = text(PTX.replace("sm_90a", "sm_120"));
     let broken = text(PTX.replace(".param .u64 to, .param", ".param .u64 to .param"));
     for (form, image, expected) in [
         ("nothing", &b"\x01\x02\x03\x04\0\0\0\0\0"[..], INVALID_IMAGE),
@@ -283,6 +335,7 @@ fn damaged_images_are_refused() {
         ("no end", &longest, 0),
         ("an entry", &inside, INVALID_IMAGE),
         ("a table of names", &names, INVALID_IMAGE),
+        ("a parameter", &far, INVALID_IMAGE),
         ("a wrapper of nothing", &nowhere, INVALID_IMAGE),
         ("an old device", &fat(2, 70, &code()), NO_BINARY_FOR_GPU),
         ("newer PTX", &newer, INVALID_PTX),
