@@ -224,3 +224,29 @@ extern "C" fn on_signal(signal: c_int) {
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = error };
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mask() -> Vec<bool> {
+        let mut set = core::mem::MaybeUninit::<libc::sigset_t>::uninit();
+        // SAFETY: a place for the set, which the first call fills.
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, core::ptr::null(), set.as_mut_ptr());
+            let set = set.assume_init();
+            (1..=31).map(|signal| libc::sigismember(&set, signal) == 1).collect()
+        }
+    }
+
+    /// The thread that it starts gets none of the program's signals, and this one as before.
+    #[test]
+    fn signals_are_blocked_for_a_while() {
+        let before = mask();
+        let inside = all_signals_blocked(mask);
+        assert_eq!(mask(), before);
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGUSR1, libc::SIGALRM] {
+            assert!(inside[signal as usize - 1], "{signal}");
+        }
+    }
+}

@@ -129,3 +129,24 @@ pub(crate) fn run(
     let seen = if guard::off() { None } else { guard::caught(traced) };
     seen.or_else(|| made.get()).unwrap_or_else(forward)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a call has written is shown once it has, and not before; of a launch that is described
+    /// the stream is a handle.
+    #[test]
+    fn places_are_shown_with_what_the_call_has_written() {
+        let mut value = 0x1234_usize;
+        let place = &raw mut value;
+        assert_eq!(place.show(true), "->0x1234");
+        assert_eq!(place.show(false), format!("{:#x}", place.addr()));
+        assert_eq!(core::ptr::null_mut::<usize>().show(true), "0x0");
+        assert_eq!(place.cast::<u32>().show(true), format!("{:#x}", place.addr()));
+        assert_eq!(place.cast_const().show(true), format!("{:#x}", place.addr()));
+        let config = LaunchConfig { stream: 0x77, ..LaunchConfig::default() };
+        assert_eq!((&raw const config).handle(), Some(0x77));
+        assert_eq!((place.cast_const().handle(), 0x78_usize.handle()), (None, Some(0x78)));
+    }
+}

@@ -323,3 +323,80 @@ fn green_contexts_are_on_their_own_device() {
         }
     }
 }
+
+/// Each call that may end code has kernels looked up anew, and a context takes the modules of its
+/// libraries with it. What was submitted to it is over.
+#[test]
+fn code_ends_with_its_module_and_its_context() {
+    let _turn = TURN.lock();
+    type End = fn();
+    let ends: [(&str, End, u64, bool); 4] = [
+        ("a module", || _ = memory::unload(&CALL, || OK, 50), 1, true),
+        ("a primary context", || _ = memory::release_context(&CALL, || OK), 1, true),
+        ("the context", || _ = streams::context_destroy(&CALL, || OK, 77), 1, false),
+        ("another context", || _ = streams::context_destroy(&CALL, || OK, 78), 1, true),
+    ];
+    for (what, end, unloads, stays) in ends {
+        with_context();
+        memory::module_of(&CALL, || OK, &mut 61, 60);
+        let mut stream = 0x100;
+        streams::create(&CALL, || OK, &mut stream, 1);
+        let work = begin(&CALL, |watch| {
+            let stream = watch.stream(&CALL, stream);
+            watch.feed.work(stream, &[]);
+            let before = watch.kernels.unloads;
+            (before, watch.feed.await_stream(stream))
+        });
+        let (before, work) = work.expect("it is seen");
+        end();
+        let after = begin(&CALL, |watch| {
+            let is_over = watch.feed.host_is_after(&work);
+            (watch.kernels.unloads - before, watch.memory.modules.contains_key(&61), is_over)
+        });
+        let is_over = what != "another context";
+        assert_eq!(after, Some((unloads, stays, is_over)), "the end of {what}");
+    }
+}
+
+/// Each copy and each memset counts as one, captured or not, and one of nothing as none.
+#[test]
+fn copies_are_counted_once() {
+    let _turn = TURN.lock();
+    const MEMORY: Address = 0x7f00_0000_0000;
+    with_context();
+    begin(&CALL, |watch| watch.allocated(MEMORY, 4096, Memory::Device));
+    let copy = |bytes| {
+        let blocks = [MEMORY, MEMORY + 2048].map(Block::device);
+        copies::copy(&CALL, || OK, blocks, [bytes, 1, 1], Some(2));
+    };
+    let set = |count| {
+        copies::set(&CALL, || OK, Block::device(MEMORY), (0, 4), [count, 1], Some(2));
+    };
+    let count = || begin(&CALL, |watch| watch.seen.copies).expect("it is seen");
+    let steps: [(&dyn Fn(), u64); 6] = [
+        (&|| copy(64), 1),
+        (&|| copy(0), 1),
+        (&|| set(16), 2),
+        (&|| set(0), 2),
+        (&|| _ = streams::capture_begin(&CALL, || OK, 2), 2),
+        (&|| copy(64), 3),
+    ];
+    for (at, (step, expected)) in steps.into_iter().enumerate() {
+        step();
+        assert_eq!(count(), expected, "step {at}");
+    }
+}
+
+/// A look-up returns what the stand-in exports of a function: by whichever name it was exported
+/// first, and also if the real library gives that itself.
+#[test]
+fn a_function_is_looked_up_as_it_is_exported() {
+    let [real, own, alias] = [0x1000, 0x2000, 0x3000].map(core::ptr::without_provenance::<c_void>);
+    super::exported(real, own);
+    super::exported(real, alias);
+    let all = super::EXPORTED.read().expect("nobody panics with it");
+    let of = |function: *const c_void| all.get(&function.addr()).copied();
+    assert_eq!([real, own, alias].map(of), [Some(0x2000), Some(0x2000), Some(0x3000)]);
+    drop(all);
+    super::EXPORTED.write().expect("nobody panics with it").clear();
+}

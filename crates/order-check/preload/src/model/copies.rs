@@ -320,3 +320,15 @@ const _: () = assert!(size_of::<Copy2D>() == 128 && size_of::<Copy3D>() == 200);
 
 const _: () = assert!(size_of::<Attributes>() == 24);
 const _: () = assert!(size_of::<Operand>() == 40 && size_of::<BatchCopy>() == 112);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As a memset has it in memory.
+    #[test]
+    fn a_value_is_repeated_in_its_width() {
+        let all = [1, 2, 4].map(|width| repeated(0x8877_6655, width));
+        assert_eq!(all, [0x5555_5555_5555_5555, 0x6655_6655_6655_6655, 0x8877_6655_8877_6655]);
+    }
+}

@@ -154,3 +154,18 @@ impl Values {
         place.take_if(|place| self.pending.iter().all(|of| of.place != *place));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Beside the way to compare there may be `CU_STREAM_WAIT_VALUE_FLUSH`.
+    #[test]
+    fn a_wait_compares_as_its_flags_say() {
+        for flush in [0, 1 << 30] {
+            let all = [0, 1, 2, 3].map(|flags| compare(flags | flush));
+            let expected = [Compare::GreaterOrEqual, Compare::Equal, Compare::And, Compare::Nor];
+            assert_eq!(all, expected);
+        }
+    }
+}

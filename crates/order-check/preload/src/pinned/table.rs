@@ -618,6 +618,23 @@ mod tests {
         (0..8).map(|page| of(memory + page * PAGE)).collect()
     }
 
+    /// A handler may look while the program is about to look at its error.
+    #[test]
+    fn a_look_leaves_the_error_as_it_is() {
+        let value = 0x1122_3344_5566_7788_u64;
+        let place = core::ptr::from_ref(&value).expose_provenance();
+        let values = [(place, Some(value)), (0x10, None)];
+        for (place, expected) in values {
+            // SAFETY: the thread's own place.
+            unsafe { *libc::__errno_location() = libc::EDOM };
+            let found = read(place, 8);
+            // SAFETY: as above.
+            let error = unsafe { *libc::__errno_location() };
+            assert_eq!((found, error), (expected, libc::EDOM));
+        }
+        assert_eq!(read(place, 3), Some(0x0066_7788));
+    }
+
     /// One test, as there is one table.
     #[test]
     fn each_page_has_the_strongest_protection_of_its_copies() {

@@ -565,6 +565,20 @@ mod tests {
         assert_ne!(call("step", None).path(), call("epoch", None).path());
     }
 
+    /// All names are there, unless there are more than fit.
+    #[test]
+    fn a_region_names_those_around_it() {
+        for depth in 1..=NAMES + 1 {
+            (1..=depth).for_each(|at| assert_eq!(push_region(&format!("r{at}")), at));
+            let region = REGION.with(|region| region.borrow().clone()).expect("it is in one");
+            let first = depth.saturating_sub(NAMES) + 1;
+            let names: Vec<String> = (first..=depth).map(|at| format!("r{at}")).collect();
+            let more = if first > 1 { "... / " } else { "" };
+            assert_eq!(region.to_string(), format!("{more}{}", names.join(" / ")));
+            (0..depth).rev().for_each(|left| assert_eq!(pop_region(), left));
+        }
+    }
+
     /// A program that enters a region in each step, and leaves none.
     #[test]
     fn a_region_has_its_own_name_only() {

@@ -468,6 +468,31 @@ fn two_kernels() {
     assert_eq!((found(), possible()), (vec![], vec![]));
     launch(OFFSET, b, &reading);
     assert_eq!(found().len(), 1);
+    // They do need one with a copy, whichever of the four it meets.
+    for (kernel_first, copy) in [(false, true), (false, false), (true, true), (true, false)] {
+        let all = [0, 64, 128, 192].map(|at| {
+            let [a, b] = with_image("", whole());
+            let copied = || match copy {
+                true => touch(a, "cuMemcpyHtoDAsync_v2", Access::write(MEMORY + at, 4)),
+                false => touch(a, "cuMemcpyDtoHAsync_v2", Access::read(MEMORY + at, 4)),
+            };
+            if !kernel_first {
+                copied();
+            }
+            launch(REDUCTIONS, b, &atomics);
+            if kernel_first {
+                copied();
+            }
+            let found = found();
+            // Without the two kinds of accesses.
+            let words = |text: &String| text.split(' ').take(2).collect::<Vec<_>>().join(" ");
+            found.iter().map(words).collect::<Vec<_>>().join(", ")
+        });
+        assert_eq!(
+            all,
+            ["likely: 0..4", "likely: 64..68", "certain: 128..129", "certain: 192..193"]
+        );
+    }
 }
 
 /// Findings that are possible only.

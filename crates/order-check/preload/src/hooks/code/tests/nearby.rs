@@ -4,6 +4,7 @@ use super::*;
 use crate::code::kernel::KernelCode;
 use crate::code::launch::Values;
 use crate::code::nearby::{set_spent, spent, uncompared};
+use crate::report::summary::sum_up;
 
 const PART_1: Address = MEMORY + PART;
 const PART_2: Address = MEMORY + 2 * PART;
@@ -412,6 +413,15 @@ pub(super) fn an_allowance_that_is_used_up() {
             pair();
             assert_eq!((found(), possible()), (vec![], vec![]), "{evaluated}");
             assert!(uncompared() > before, "the summary says that something was not compared");
+            enter(sum_up).expect("it watches");
+            let text = std::fs::read_to_string(log()).expect("it is written");
+            let _ = std::fs::write(log(), "");
+            let line = format!(
+                "order check: {} times a kernel was not compared with work elsewhere in its \
+                 allocation, for want of time",
+                uncompared()
+            );
+            assert!(text.lines().any(|of| of == line), "{line}: {text}");
             order([a, b]);
             set_spent(false);
             launch(OFFSET, b, &[INPUT, MEMORY, 384, 1, 256]);
