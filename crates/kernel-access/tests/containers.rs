@@ -7,8 +7,7 @@ use cuda_kernel_access::container::{
     Cubin, Error, Image, MAX_DECOMPRESSED, Wrapper, entries, entries_for, find, length,
 };
 
-const PTX: &str =
-    "// made by hand\n/* and\n more */ .version 8.0\n.target sm_80\n.visible .entry k() { ret; }\n";
+const PTX: &str = "// by hand, /* or not\n/* a/b // and\n * more **/ .version 8.0\n.target sm_80\n.visible .entry k() { ret; }\n";
 /// Not the same byte again and again, so that the compressed forms have more than one part.
 fn code() -> Vec<u8> {
     (0..4096_u32).map(|at| ((at * at) >> 5) as u8).collect()
@@ -250,4 +249,26 @@ fn damaged_images_are_errors_or_images_and_never_panic() {
         }
     }
     assert!(read > 1000 && refused > 1000, "{read} read, {refused} refused");
+}
+
+/// PTX begins with its version, after comments that have an end.
+#[test]
+fn a_comment_that_does_not_end_is_no_ptx() {
+    let version = ".version 8.0\n.target sm_80\n";
+    for (before, is_ptx) in [
+        ("", true),
+        (" \r\n\t", true),
+        ("//*\n", true),
+        ("/**/", true),
+        ("/*/ */ // */\n/*\n*/", true),
+        ("//", false),
+        ("/*", false),
+        ("/*/", false),
+        ("/* * /", false),
+        ("/", false),
+        ("x", false),
+    ] {
+        let text = format!("{before}{version}\0");
+        assert_eq!(entries(text.as_bytes()).is_ok(), is_ptx, "{before:?}");
+    }
 }
