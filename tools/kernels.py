@@ -118,7 +118,7 @@ def ours(text, at, labels):
     base = mods[0]
     parts = split(rest)
     plain = base[1:] if base[0] == "U" and base[1:] in (
-        "MOV", "IADD3", "IMAD", "LEA", "SHF", "LOP3", "SEL", "ISETP", "PLOP3") else base
+        "MOV", "IADD3", "IMAD", "LEA", "SHF", "LOP3", "PRMT", "SEL", "ISETP", "PLOP3") else base
 
     def line(name, items):
         items = [item for item in items if item not in ("PT", "UPT")]
@@ -164,6 +164,9 @@ def ours(text, at, labels):
         if PREDICATE.match(parts[0]):
             out[0], out[1] = out[1], out[0]
         return line("LOP3", out)
+    # In other modes it is one of those of which we have the name.
+    if plain == "PRMT" and len(mods) == 1:
+        return line("PRMT", [operand(part) for part in parts])
     if plain == "SEL":
         return line("SEL" + (".64" if "64" in mods else ""), [operand(part) for part in parts])
     if base in ("IMNMX", "VIMNMX"):

@@ -5,7 +5,7 @@
 //! thread goes on where its ways meet, without what it could have done before. So each access that
 //! is reported is one that this thread makes, if all loops on its way end.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use crate::code::{Code, Constant, Launch};
@@ -55,6 +55,11 @@ pub struct Run {
     pub known: usize,
     /// How it ended.
     pub end: End,
+    /// The instructions of which accesses may be missing, by their offsets: all that this thread does
+    /// with global memory is in `touched`, or is done by one of them.
+    pub missing: BTreeSet<usize>,
+    /// How many instructions it ran.
+    pub steps: usize,
 }
 
 /// What memory holds before the launch: up to 16 bytes at an address, the first the lowest, or
@@ -83,9 +88,32 @@ pub fn execute(
         wrote: false,
         known: None,
         touched: Vec::new(),
+        missing: BTreeSet::new(),
+        left: steps,
     };
-    let end = state.run(steps);
-    Run { known: state.known.unwrap_or(state.touched.len()), touched: state.touched, end }
+    let end = state.run();
+    if end != End::Exit {
+        state.missing.extend(accesses(code));
+    }
+    Run {
+        known: state.known.unwrap_or(state.touched.len()),
+        touched: state.touched,
+        end,
+        missing: state.missing,
+        steps: steps - state.left,
+    }
+}
+
+/// The accesses to global memory that the ways through the code lead to, by their offsets.
+pub(crate) fn accesses(code: &Code) -> impl Iterator<Item = usize> {
+    let all = code.graph.blocks.iter().flat_map(|block| block.instructions.clone());
+    all.filter(|&index| code.instructions.get(index).is_some_and(is_access))
+        .map(|index| index * INSTRUCTION)
+}
+
+fn is_access(one: &Instruction) -> bool {
+    matches!(one.operation, Operation::Access(access)
+        if matches!(access.space, Space::Global | Space::Generic))
 }
 
 /// The number of the special register that is zero.
@@ -98,6 +126,7 @@ struct Region {
     uniform: Vec<u16>,
     predicates: Vec<Predicate>,
     writes: bool,
+    accesses: Vec<usize>,
 }
 
 struct State<'a> {
@@ -114,19 +143,20 @@ struct State<'a> {
     /// How much was touched before a branch that is not known.
     known: Option<usize>,
     touched: Vec<Touch>,
+    missing: BTreeSet<usize>,
+    /// How many more instructions it may run.
+    left: usize,
 }
 
 impl State<'_> {
-    fn run(&mut self, mut steps: usize) -> End {
+    fn run(&mut self) -> End {
         let code = self.code;
         let mut regions: HashMap<usize, Rc<Region>> = HashMap::new();
         let mut at = 0;
         while let Some(block) = code.graph.blocks.get(at) {
             for index in block.instructions.clone() {
-                if steps == 0 {
-                    return End::Steps;
-                }
-                steps -= 1;
+                let Some(left) = self.left.checked_sub(1) else { return End::Steps };
+                self.left = left;
                 let Some(one) = code.instructions.get(index) else { break };
                 self.step(one, index * INSTRUCTION);
             }
@@ -199,6 +229,7 @@ impl State<'_> {
             self.write_predicate(predicate, None);
         }
         self.wrote |= region.writes;
+        self.missing.extend(&region.accesses);
     }
 
     /// Where a branch to a computed place goes, if it does and that is known.
@@ -388,6 +419,13 @@ impl State<'_> {
                 let joined = one.predicates_read.first().and_then(|&read| self.predicate(read));
                 let predicate = if value != 0 { Some(true) } else { joined };
                 Outcome { value: Some(value.into()), predicates: [predicate, None] }
+            }
+            Operation::Permute => {
+                let numbers = [0, 1, 2].map(|at| self.value(operand(at)));
+                let [Some(first), Some(selector), Some(third)] = numbers else {
+                    return Outcome::UNKNOWN;
+                };
+                plain(Some(permuted(first, selector, third)))
             }
             Operation::Select { wide } => {
                 let Some(first) =
@@ -650,6 +688,9 @@ impl State<'_> {
                 return Outcome { value, predicates: [None; 2] };
             }
         }
+        if global && (place.is_none() || holds.is_none()) {
+            self.missing.insert(at);
+        }
         self.wrote |= writes && global;
         Outcome::UNKNOWN
     }
@@ -677,6 +718,7 @@ impl Region {
             uniform: Vec::new(),
             predicates: Vec::new(),
             writes: false,
+            accesses: Vec::new(),
         };
         let blocks = &code.graph.blocks;
         let mut seen = vec![false; blocks.len()];
@@ -687,7 +729,11 @@ impl Region {
                 continue;
             }
             waiting.extend(&block.next);
-            for one in code.instructions.get(block.instructions.clone()).unwrap_or_default() {
+            let all = code.instructions.get(block.instructions.clone()).unwrap_or_default();
+            for (index, one) in block.instructions.clone().zip(all) {
+                if is_access(one) {
+                    region.accesses.push(index * INSTRUCTION);
+                }
                 region.predicates.extend(&one.predicates_written);
                 region.writes |= matches!(one.operation, Operation::Access(access)
                     if access.kind != AccessKind::Read);
@@ -743,6 +789,18 @@ pub(crate) fn logic(table: u8, first: u32, second: u32, third: u32) -> u32 {
     result
 }
 
+/// Four bytes of eight, each chosen by four bits of the selector.
+pub(crate) fn permuted(first: u32, selector: u32, third: u32) -> u32 {
+    let all = u64::from(third) << 32 | u64::from(first);
+    let byte = |at: u32| {
+        let chosen = selector >> (4 * at);
+        let byte = (all >> (8 * (chosen & 7))) as u8;
+        let byte = if chosen & 8 == 0 { byte } else { ((byte as i8) >> 7) as u8 };
+        u32::from(byte) << (8 * at)
+    };
+    (0..4).map(byte).sum()
+}
+
 /// Shifts `upper` and `low` as one number.
 fn shift(low: u32, by: u32, upper: u32, [right, high, wide, signed, wrap]: [bool; 5]) -> u32 {
     let most = if wide { 64 } else { 32 };
@@ -755,4 +813,27 @@ fn shift(low: u32, by: u32, upper: u32, [right, high, wide, signed, wrap]: [bool
         (true, true) => ((number as i64) >> by.min(63)) as u64,
     };
     (if high { shifted >> 32 } else { shifted }) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes of both numbers, and signs, as for a parameter of one byte that is made wider.
+    #[test]
+    fn bytes_are_chosen_by_four_bits_each() {
+        for (selector, expected) in [
+            (0x3210, 0x8070_6050),
+            (0x7654, 0x4433_2211),
+            (0x0617, 0x5033_6044),
+            (0x8880, 0x0000_0050),
+            (0xbbb3, 0xffff_ff80),
+            (0xfba9, 0x00ff_0000),
+            // Only the lower half of the selector counts.
+            (0xffff_3210, 0x8070_6050),
+        ] {
+            let found = permuted(0x8070_6050, selector, 0x4433_2211);
+            assert_eq!(found, expected, "{selector:x}: {found:x}");
+        }
+    }
 }

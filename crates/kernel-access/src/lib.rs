@@ -14,5 +14,6 @@ mod form;
 pub mod load;
 pub mod parameters;
 pub mod ptx;
+pub mod threads;
 pub mod touch;
 mod words;

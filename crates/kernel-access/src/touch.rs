@@ -21,12 +21,14 @@ use std::fmt;
 use std::ops::Range;
 
 use crate::code::{Code, Launch};
-use crate::decode::{Access, AccessKind, INSTRUCTION, Operation, Space};
+use crate::decode::{Access, AccessKind};
 use crate::evaluate::{Evaluator, Found, Seen};
-use crate::execute::{Touch, execute};
+use crate::execute::accesses;
 use crate::form::Gaps;
 use crate::parameters::{Unread, bytes_read_by};
 use crate::words::MEMORY;
+
+pub use crate::threads::surely_touched;
 
 /// Why it is not known what a kernel touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -302,43 +304,6 @@ fn rows(gaps: &Gaps, bytes: i128, low: i128) -> Option<Rows> {
     Some(Rows { start, width, pitch })
 }
 
-/// Accesses that threads at the corners of the launch make for certain: of reads and writes all their
-/// bytes, of atomic operations the first. Copies to shared memory are left out: these may be filled
-/// with zeros instead.
-pub fn surely_touched(code: &Code, launch: &Launch) -> Vec<Touch> {
-    const STEPS: usize = 20_000;
-    let mut touched: Vec<Touch> = Vec::new();
-    let last = |sizes: [u32; 3]| sizes.map(|size| size.saturating_sub(1));
-    if launch.grid.contains(&0) || launch.block.contains(&0) {
-        return touched;
-    }
-    let mut places = vec![
-        ([0; 3], [0; 3]),
-        ([0; 3], last(launch.block)),
-        (last(launch.grid), [0; 3]),
-        (last(launch.grid), last(launch.block)),
-    ];
-    places.dedup();
-    for (block, thread) in places {
-        let run = execute(code, launch, block, thread, &mut |_, _| None, STEPS);
-        for mut touch in run.touched {
-            // The driver's compiler may leave it out.
-            if code.idle.contains(&touch.at) {
-                continue;
-            }
-            match touch.kind {
-                AccessKind::Read | AccessKind::Write => {}
-                AccessKind::Atomic | AccessKind::Reduce => touch.bytes = 1,
-                AccessKind::CopyToShared | AccessKind::Unknown => continue,
-            }
-            touched.push(touch);
-        }
-    }
-    touched.sort_by_key(|touch| (touch.address, touch.at));
-    touched.dedup();
-    touched
-}
-
 /// Ranges of bytes in rising order, without overlaps.
 pub fn joined(mut all: Vec<Range<u64>>) -> Vec<Range<u64>> {
     all.sort_unstable_by_key(|range| range.start);
@@ -357,16 +322,4 @@ fn evaluate(code: &Code, launch: Option<&Launch>) -> Result<Found, Unknown> {
         return Err(Unknown::Irreducible);
     }
     Evaluator::run(code, launch).map_err(|_| Unknown::TooLong)
-}
-
-/// The accesses to global memory that the ways through the code lead to.
-fn accesses(code: &Code) -> impl Iterator<Item = usize> {
-    code.graph.blocks.iter().flat_map(|block| block.instructions.clone()).filter_map(|index| {
-        match code.instructions.get(index)?.operation {
-            Operation::Access(access) if matches!(access.space, Space::Global | Space::Generic) => {
-                Some(index * INSTRUCTION)
-            }
-            _ => None,
-        }
-    })
 }

@@ -65,6 +65,12 @@ fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
             // The bit that joins the predicate in another way.
             (!bits.bit(80)).then_some(())?;
         }
+        // PRMT. In its other modes the selection is another one.
+        (0x16 | 0x96, _) if bits.field(72, 75) == 0 => {
+            to.operation = Operation::Permute;
+            to.destination = Some((bits.own(16), 1));
+            to.sources = bits.three()?.map(Source::from).to_vec();
+        }
         (0x07 | 0x87, form) => {
             // Two of the forms are those of 64 bits, from a register and from an immediate, and
             // another one if all registers are uniform.

@@ -152,6 +152,7 @@ impl Instruction {
                 part(high, ".HI")
             ),
             Operation::Logic(_) => f.write_str("LOP3"),
+            Operation::Permute => f.write_str("PRMT"),
             Operation::Select { wide } => write!(f, "SEL{}", part(wide, ".64")),
             Operation::Minimum { signed } => write!(f, "MNMX{}", part(!signed, ".U32")),
             Operation::Compare { comparison, signed, junction, wide, high } => {

@@ -222,6 +222,9 @@ pub enum Operation {
         /// These are the upper halves, and the second predicate read is the comparison of the lower.
         high: bool,
     },
+    /// Each byte is one of those of the first and the third source, by four bits of the second: of these
+    /// three are the byte's number, and with the highest the byte's sign stands for all of its bits.
+    Permute,
     /// Each predicate written by a table of eight, whose index is the three that are read.
     PredicateLogic([u8; 2]),
     /// The absolute value of a signed number.

@@ -3,7 +3,7 @@
 use super::truth::{Truth, by_table, joined_by};
 use super::{Evaluator, State};
 use crate::decode::{Instruction, Junction, Operand, Operation, Register};
-use crate::execute::{ZERO, after};
+use crate::execute::{ZERO, after, permuted};
 use crate::form::{Form, SINGLE};
 use crate::words::{MEMORY, Words};
 
@@ -131,6 +131,18 @@ impl Evaluator<'_> {
                 });
                 return (vec![form], vec![truth]);
             }
+            Operation::Permute => {
+                let numbers = [0, 1, 2].map(|at| {
+                    let number = self.value(state, operand(at)).as_number()?;
+                    Some(number.rem_euclid(SINGLE) as u32)
+                });
+                match numbers {
+                    [Some(first), Some(selector), Some(third)] => {
+                        Some(vec![Form::number(permuted(first, selector, third).into())])
+                    }
+                    _ => None,
+                }
+            }
             Operation::Select { wide } => {
                 let chosen = one.predicates_read.first();
                 let truth = chosen.map_or_else(Truth::default, |&read| self.predicate(state, read));
@@ -244,6 +256,7 @@ impl Evaluator<'_> {
                         Operation::Computed
                         | Operation::Shift { .. }
                         | Operation::Logic(_)
+                        | Operation::Permute
                         | Operation::Minimum { .. }
                         | Operation::Absolute
                         | Operation::Move { wide: false }

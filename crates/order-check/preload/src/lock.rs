@@ -27,6 +27,8 @@ pub(crate) enum Rank {
     Entries,
     /// Images and decoded kernels. Nothing is done with it that takes long.
     Code,
+    /// What was asked of a launch's threads. Nothing is done with it that takes long.
+    Answers,
     /// The counts of the trace.
     Counts,
 }

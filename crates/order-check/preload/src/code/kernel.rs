@@ -10,9 +10,10 @@ use cuda_kernel_access::execute::Touch;
 use cuda_kernel_access::load::{Limits, Loaded};
 use cuda_kernel_access::touch::{Span, Summary, may_touch, summary, surely_touched};
 
+use crate::code::Reason;
 use crate::code::image::{Image, LONGEST};
 use crate::code::launch::Values;
-use crate::code::{Reason, nearby};
+use crate::code::threads::{Threads, Time};
 use crate::lock::{Lock, Rank};
 
 /// The most bytes of a kernel's code, and of the images of its architecture in a fat binary: more would
@@ -29,7 +30,7 @@ const EVALUATION: Duration = match cfg!(debug_assertions) {
 
 /// The processor time of the calling thread: what it has done does not depend on what else the machine
 /// does.
-fn thread_time() -> Duration {
+pub(crate) fn thread_time() -> Duration {
     // SAFETY: zero bytes are a time.
     let mut time: libc::timespec = unsafe { core::mem::zeroed() };
     // SAFETY: a place for the time.
@@ -71,6 +72,8 @@ pub(crate) struct Evaluated {
     pub(crate) bounds: Result<Bounds, Reason>,
     /// Whether it may wait for other work through memory.
     pub(crate) waits: bool,
+    /// What was asked of its threads.
+    pub(crate) threads: Threads,
 }
 
 #[derive(Debug)]
@@ -90,10 +93,26 @@ static LAUNCHES: Lock<Option<Launches>> = Lock::new(Rank::Code, None);
 /// The microseconds that were spent.
 static SPENT: AtomicU64 = AtomicU64::new(0);
 
+fn spend(time: Duration) {
+    SPENT.fetch_add(time.as_micros() as u64, Ordering::Relaxed);
+}
+
+/// The time of candidates.
+pub(crate) const TIME: Time = Time { is_left: has_time, spend };
+
 fn has_time() -> bool {
     static BEGIN: OnceLock<Instant> = OnceLock::new();
     let begin = BEGIN.get_or_init(Instant::now);
     Duration::from_micros(SPENT.load(Ordering::Relaxed)) < ALLOWANCE + begin.elapsed() / 20
+}
+
+/// So much more is kept of launches.
+pub(crate) fn keeps_more(count: usize) {
+    if let Ok(mut all) = LAUNCHES.lock()
+        && let Some((_, size)) = all.as_mut()
+    {
+        *size += count;
+    }
 }
 
 impl KernelCode {
@@ -119,33 +138,16 @@ impl KernelCode {
     }
 
     /// What a launch of this kernel does.
-    pub(crate) fn evaluate(&self, launch: &Values) -> Result<Arc<Evaluated>, Reason> {
-        let spend = |time: Duration| {
-            SPENT.fetch_add(time.as_micros() as u64, Ordering::Relaxed);
-        };
-        self.evaluate_within(launch, has_time, spend)
-    }
-
-    /// The same for work elsewhere in its allocations, which has an allowance of its own.
-    pub(crate) fn evaluate_nearby(&self, launch: &Values) -> Result<Arc<Evaluated>, Reason> {
-        self.evaluate_within(launch, nearby::has_time, nearby::spend)
-    }
-
-    fn evaluate_within(
-        &self,
-        launch: &Values,
-        has_time: fn() -> bool,
-        spend: impl Fn(Duration),
-    ) -> Result<Arc<Evaluated>, Reason> {
+    pub(crate) fn evaluate(&self, launch: &Values, time: Time) -> Result<Arc<Evaluated>, Reason> {
         if let Some(known) = Self::known(launch) {
             return known;
         }
-        if !has_time() {
+        if !(time.is_left)() {
             return Err("it would take too much time".into());
         }
         let begin = thread_time();
         let found = self.evaluated(launch).map(Arc::new);
-        spend(thread_time().saturating_sub(begin));
+        (time.spend)(thread_time().saturating_sub(begin));
         if let Ok(mut all) = LAUNCHES.lock() {
             let (all, size) = all.get_or_insert_with(Launches::default);
             *size += match &found {
@@ -169,7 +171,7 @@ impl KernelCode {
             Ok(of) => code.may_wait_in(&of.spans),
             Err(_) => code.may_wait(),
         };
-        Ok(Evaluated { sure, bounds, waits })
+        Ok(Evaluated { sure, bounds, waits, threads: Threads::default() })
     }
 
     fn bounds(&self, code: &Code, launch: &Launch) -> Result<Bounds, Reason> {
@@ -182,6 +184,15 @@ impl KernelCode {
     /// What it does in any launch, if that was asked before.
     pub(crate) fn known_summary(&self) -> Option<&Summary> {
         Some(self.summary.get()?.as_ref().ok()?)
+    }
+
+    /// What is asked of the code with the launch's values.
+    pub(crate) fn ask<T>(
+        &self,
+        values: &Values,
+        ask: impl FnOnce(&Code, &Launch) -> T,
+    ) -> Option<T> {
+        Some(ask(&*self.code().ok()?, &values.launch()?))
     }
 
     fn code(&self) -> Result<Arc<Code>, Reason> {

@@ -12,6 +12,7 @@ pub(crate) mod kernel;
 pub(crate) mod launch;
 mod maps;
 pub(crate) mod nearby;
+pub(crate) mod threads;
 pub(crate) mod verdict;
 
 /// Why something is not known, for the summary.

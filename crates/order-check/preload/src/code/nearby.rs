@@ -13,6 +13,7 @@ use cuda_order_check_engine::{Access, AccessKind, Launched, Other, Report};
 
 use crate::code::kernel::KernelCode;
 use crate::code::launch::{Values, mix};
+use crate::code::threads::Time;
 use crate::code::verdict::{self, Verdict, of_nearby};
 
 /// The time that all of this may take: so much, and a fiftieth of the program's time.
@@ -28,7 +29,10 @@ const CANDIDATE: Duration = Duration::from_micros(20);
 /// The nanoseconds that were spent.
 static SPENT: AtomicU64 = AtomicU64::new(0);
 
-pub(crate) fn spend(time: Duration) {
+/// The time of what is here.
+pub(crate) const TIME: Time = Time { is_left: has_time, spend };
+
+fn spend(time: Duration) {
     SPENT.fetch_add(time.as_nanos() as u64, Ordering::Relaxed);
 }
 
@@ -41,7 +45,7 @@ fn now() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-pub(crate) fn has_time() -> bool {
+fn has_time() -> bool {
     static BEGIN: OnceLock<Duration> = OnceLock::new();
     let allowed = ALLOWANCE + now().saturating_sub(*BEGIN.get_or_init(now)) / PART;
     Duration::from_nanos(SPENT.load(Ordering::Relaxed)) < allowed
@@ -128,11 +132,11 @@ fn compare(launch: &Values, allocations: &[Range<u64>], other: &Other<'_>) -> Op
     let Ok(found) = KernelCode::known(launch)? else { return unknown };
     let Some(second) = other.launch else {
         let other = verdict::Beside { kind: other.kind, accesses: other.accesses, is_host: false };
-        return Some(of_nearby((launch, &found), Err(other), 0, allocations));
+        return Some(of_nearby((launch, &found), Err(other), 0, allocations, None));
     };
     let Some(second) = second.get::<Values>() else { return unknown };
     match KernelCode::known(second)? {
-        Ok(of) => Some(of_nearby((launch, &found), Ok((second, &of)), 0, allocations)),
+        Ok(of) => Some(of_nearby((launch, &found), Ok((second, &of)), 0, allocations, None)),
         Err(_) => unknown,
     }
 }

@@ -1,16 +1,18 @@
 //! What a candidate means.
 
 use core::ops::Range;
-use std::borrow::Cow;
 
 use cuda_kernel_access::decode::AccessKind as Does;
 use cuda_kernel_access::execute::Touch;
+use cuda_kernel_access::threads::Sought;
 use cuda_kernel_access::touch::{Rows, Span, Uses, joined};
 use cuda_order_check_engine::{Access, AccessKind, Other, Report, Side};
 
 use crate::code::Reason;
-use crate::code::kernel::{Bounds, Evaluated, KernelCode};
+use crate::code::kernel::{self, Bounds, Evaluated, KernelCode};
 use crate::code::launch::Values;
+use crate::code::nearby;
+use crate::code::threads::{Known, Time};
 
 /// Which bytes, and whether each of the two sides writes them, if it is a launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,11 +40,12 @@ const COMPARED: usize = 1 << 12;
 pub(crate) fn judge(report: &Report) -> Verdict {
     let sides = [&report.first, &report.second];
     let launches = sides.map(|side| side.launch().and_then(|of| of.get::<Values>()));
+    const TIME: Time = kernel::TIME;
     if report.is_nearby() {
         return judge_nearby(sides, &report.shared);
     }
     let evaluate = |at: usize, launch: &Values| {
-        launch.code.evaluate(launch).map_err(|why| Verdict::Possible(at, why))
+        launch.code.evaluate(launch, TIME).map_err(|why| Verdict::Possible(at, why))
     };
     let memory = report.allocation.as_ref().map(|of| &of.range);
     match launches {
@@ -52,15 +55,25 @@ pub(crate) fn judge(report: &Report) -> Verdict {
                 // Of two that are not known the first is named.
                 (Err(unknown), _) | (_, Err(unknown)) => return unknown,
             };
-            let verdict =
-                of_two([(one, &first), (two, &second)], &report.shared, memory, Reach::Code);
+            let verdict = of_two(
+                [(one, &first), (two, &second)],
+                &report.shared,
+                memory,
+                (Reach::Code, Some(TIME)),
+            );
             unless_it_waits(verdict, [first.waits, second.waits])
         }
         [Some(launch), None] => match evaluate(0, launch) {
             Ok(found) => {
                 let other = Beside::of(&report.second);
-                let verdict =
-                    of_one((launch, &found), &report.shared, other, 0, memory, Reach::Code);
+                let verdict = of_one(
+                    (launch, &found),
+                    &report.shared,
+                    other,
+                    0,
+                    memory,
+                    (Reach::Code, Some(TIME)),
+                );
                 unless_it_waits(verdict, [found.waits, false])
             }
             Err(unknown) => unknown,
@@ -68,8 +81,14 @@ pub(crate) fn judge(report: &Report) -> Verdict {
         [None, Some(launch)] => match evaluate(1, launch) {
             Ok(found) => {
                 let other = Beside::of(&report.first);
-                let verdict =
-                    of_one((launch, &found), &report.shared, other, 1, memory, Reach::Code);
+                let verdict = of_one(
+                    (launch, &found),
+                    &report.shared,
+                    other,
+                    1,
+                    memory,
+                    (Reach::Code, Some(TIME)),
+                );
                 unless_it_waits(verdict, [false, found.waits])
             }
             Err(unknown) => unknown,
@@ -81,17 +100,18 @@ pub(crate) fn judge(report: &Report) -> Verdict {
 /// The same of a launch and work elsewhere in an allocation: no more is said of it than what the code
 /// says for sure, so what is possible only is refuted.
 fn judge_nearby(sides: [&Side; 2], shared: &[Range<u64>]) -> Verdict {
-    let evaluate = |launch: &Values| launch.code.evaluate_nearby(launch).ok();
+    let time = Some(nearby::TIME);
+    let evaluate = |launch: &Values| launch.code.evaluate(launch, nearby::TIME).ok();
     let [first, second] = sides;
     let launches = sides.map(|side| side.launch().and_then(|of| of.get::<Values>()));
     let beside = |at: usize, launch: &Values, other: &Side| {
         let found = evaluate(launch)?;
-        Some(of_nearby((launch, &found), Err(Beside::of(other)), at, shared))
+        Some(of_nearby((launch, &found), Err(Beside::of(other)), at, shared, time))
     };
     let judged = match launches {
         [Some(one), Some(two)] => evaluate(one)
             .zip(evaluate(two))
-            .map(|(first, second)| of_nearby((one, &first), Ok((two, &second)), 0, shared)),
+            .map(|(first, second)| of_nearby((one, &first), Ok((two, &second)), 0, shared, time)),
         [Some(launch), None] => beside(0, launch, second),
         [None, Some(launch)] => beside(1, launch, first),
         [None, None] => None,
@@ -106,6 +126,7 @@ pub(crate) fn of_nearby(
     other: Result<(&Values, &Evaluated), Beside<'_>>,
     at: usize,
     allocations: &[Range<u64>],
+    time: Option<Time>,
 ) -> Verdict {
     /// How many comparisons one pair may take.
     const MOST: usize = 1 << 16;
@@ -119,8 +140,8 @@ pub(crate) fn of_nearby(
         return Verdict::Refuted;
     }
     let verdict = match other {
-        Ok(other) => of_two([own, other], allocations, None, Reach::Sure),
-        Err(other) => of_one(own, allocations, other, at, None, Reach::Sure),
+        Ok(other) => of_two([own, other], allocations, None, (Reach::Sure, time)),
+        Err(other) => of_one(own, allocations, other, at, None, (Reach::Sure, time)),
     };
     match verdict {
         Verdict::Possible(..) => Verdict::Refuted,
@@ -152,13 +173,18 @@ fn between(span: &Span, sure: &[Touch]) -> Option<Span> {
     })
 }
 
-/// The spans that are compared.
-fn within_reach<'a>(found: &Evaluated, bounds: &'a Bounds, reach: Reach) -> Cow<'a, [Span]> {
-    let all = bounds.spans.iter();
-    match reach {
-        Reach::Code => Cow::Borrowed(&bounds.spans),
-        Reach::Sure => all.filter_map(|span| between(span, &found.sure)).collect(),
+/// What is known of a launch as far as it is taken to get.
+fn within_reach(
+    (own, found): (&Values, &Evaluated),
+    bounds: &Bounds,
+    (reach, time): (Reach, Option<Time>),
+) -> Known {
+    let mut known = found.known(own, &bounds.spans, time);
+    if reach == Reach::Sure {
+        let all = known.spans.iter();
+        known.spans = all.filter_map(|span| between(span, &found.sure)).collect();
     }
+    known
 }
 
 const WAITS: &str = "it may wait for other work through memory, and such an order is not seen";
@@ -182,12 +208,12 @@ pub(crate) fn is_known_to_be_apart(
     let verdict = match other.launch {
         None => {
             let other = Beside { kind: other.kind, accesses: other.accesses, is_host: false };
-            of_one((launch, &found), shared, other, 0, None, Reach::Code)
+            of_one((launch, &found), shared, other, 0, None, (Reach::Code, None))
         }
         Some(other) => {
             let Some(other) = other.get::<Values>() else { return false };
             let Some(second) = known(other) else { return false };
-            of_two([(launch, &found), (other, &second)], shared, None, Reach::Code)
+            of_two([(launch, &found), (other, &second)], shared, None, (Reach::Code, None))
         }
     };
     verdict == Verdict::Refuted
@@ -312,13 +338,58 @@ const FLAG: &str = "its accesses are those of a flag or a counter, which the hos
 const BOUNDS: &str = "only where its accesses and the other kernel's may be is known";
 const UNBOUNDED: &str = "an address comes from memory, or is not bounded by its code";
 
+const NOT_FOUND: &str = "no thread was found that touches these bytes";
+
+/// What the threads say of accesses that may be of bytes.
+#[derive(Default)]
+struct Searched {
+    /// Bytes that a thread touches for certain.
+    touched: Vec<(Range<u64>, Does)>,
+    /// Whether a thread was not found that is all known.
+    is_not_found: bool,
+    /// Whether it depends on memory, or was not asked.
+    is_unknown: bool,
+}
+
+impl Searched {
+    /// Asks for a thread whose access is of these bytes.
+    fn ask(
+        &mut self,
+        (own, found): (&Values, &Evaluated),
+        span: &Span,
+        bytes: &Range<u64>,
+        time: Option<Time>,
+    ) {
+        match found.seek(own, span.at, bytes, time) {
+            Some(Sought::Touched(of)) => self.touched.push((of.bytes, of.kind)),
+            Some(Sought::NotFound) => self.is_not_found = true,
+            _ => self.is_unknown = true,
+        }
+    }
+}
+
+/// How many accesses of a kernel are looked for, and in how many ranges.
+const ASKED: usize = 4;
+
+/// Some of these bytes that an access may be of: the first, the last, and one between.
+fn some_of(span: &Span, all: &[Range<u64>]) -> Vec<Range<u64>> {
+    let common = |bytes: &Range<u64>| {
+        let own = span.bytes.as_ref().filter(|_| span.may_touch(bytes))?;
+        Some(own.start.max(bytes.start)..own.end.min(bytes.end))
+    };
+    let found: Vec<_> = all.iter().filter_map(common).collect();
+    let mut places = vec![0, found.len() / 2, found.len().saturating_sub(1)];
+    places.dedup();
+    places.into_iter().filter_map(|at| found.get(at).cloned()).collect()
+}
+
 fn of_one(
     own: (&Values, &Evaluated),
     shared: &[Range<u64>],
     Beside { kind, accesses, is_host }: Beside<'_>,
     at: usize,
     memory: Option<&Range<u64>>,
-    reach: Reach,
+    (reach, time): (Reach, Option<Time>),
 ) -> Verdict {
     let found = own.1;
     let hits = |bytes: &Range<u64>| accesses.iter().any(|access| access.touches(bytes));
@@ -338,15 +409,17 @@ fn of_one(
         let ranges = all.iter().flat_map(|(range, _)| common(range)).collect();
         Bytes { ranges: joined(ranges), writes }
     };
-    let sure: Vec<(Range<u64>, Does)> = found
-        .sure
-        .iter()
-        .filter(|touch| matters(touch.kind, kind) && !(is_host && touch.strong))
-        .map(|touch| (bytes_of(touch), touch.kind))
-        .filter(|(range, _)| hits(range))
-        .collect();
-    if !sure.is_empty() {
-        return Verdict::Certain(bytes(sure));
+    let may_be_a_flag = |strong: bool| is_host && strong;
+    let certain = |all: &mut dyn Iterator<Item = (Range<u64>, Does, bool)>| {
+        let all = all.filter(|(range, does, strong)| {
+            matters(*does, kind) && !may_be_a_flag(*strong) && hits(range)
+        });
+        let all: Vec<_> = all.map(|(range, does, _)| (range, does)).collect();
+        (!all.is_empty()).then(|| Verdict::Certain(bytes(all)))
+    };
+    let corners = found.sure.iter().map(|touch| (bytes_of(touch), touch.kind, touch.strong));
+    if let Some(verdict) = certain(&mut corners.into_iter()) {
+        return verdict;
     }
     let bounds = match &found.bounds {
         Ok(bounds) => bounds,
@@ -356,26 +429,110 @@ fn of_one(
     if uses.is_some_and(|uses| !kinds(uses).any(|does| matters(does, kind))) {
         return Verdict::Refuted;
     }
-    let spans = within_reach(found, bounds, reach);
-    let matter = || spans.iter().filter(|span| matters(span.kind, kind));
     let all: Vec<Range<u64>> = accesses.iter().flat_map(Access::each_row).take(COMPARED).collect();
     let is_likely = |span: &&Span| {
         span.bytes.as_ref().is_some_and(|bytes| is_bounded(bytes, memory))
-            && may_hit(span, accesses)
             && is_of_either(span, &all)
+            && !may_be_a_flag(span.strong)
     };
-    let may_be_a_flag = |span: &Span| is_host && span.strong;
-    let within = matter().filter(is_likely).filter(|span| !may_be_a_flag(span));
-    let within = within.filter_map(|span| Some((span.bytes.clone()?, span.kind)));
-    let within: Vec<(Range<u64>, Does)> = within.collect();
-    if !within.is_empty() {
-        return Verdict::Likely(bytes(within));
+    let concerns = |span: &Span| {
+        matters(span.kind, kind)
+            && (is_likely(&span) || may_be_of(span, uses))
+            && may_hit(span, accesses)
+    };
+    // The threads are asked only where the bounds leave something.
+    let any = |spans: &[Span]| spans.iter().any(concerns);
+    if reach == Reach::Code && !any(&bounds.spans) {
+        return Verdict::Refuted;
     }
-    let mut left = matter().filter(|span| may_be_of(span, uses) && may_hit(span, accesses));
-    match left.next().map(|first| may_be_a_flag(first) && left.all(may_be_a_flag)) {
+    let known = within_reach(own, bounds, (reach, time));
+    if known.is_all
+        && let Some(verdict) = certain(&mut known.sure.iter().cloned())
+    {
+        return verdict;
+    }
+    let mut searched = Searched::default();
+    let left: Vec<&Span> = known.spans.iter().filter(|span| concerns(span)).collect();
+    let likely: Vec<&Span> = left.iter().copied().filter(is_likely).collect();
+    for span in likely.iter().take(ASKED) {
+        if known.is_all {
+            // Its threads were run, so what it does depends on memory.
+            searched.is_unknown = true;
+            continue;
+        }
+        for range in some_of(span, &all) {
+            searched.ask(own, span, &range, time);
+        }
+    }
+    if !searched.touched.is_empty() {
+        return Verdict::Certain(bytes(searched.touched));
+    }
+    if searched.is_unknown {
+        let within = likely.iter().filter_map(|span| Some((span.bytes.clone()?, span.kind)));
+        return Verdict::Likely(bytes(within.collect()));
+    }
+    // An access of a flag that threads make is no span any more.
+    let is_flag = || {
+        let mut sure = known.sure.iter();
+        known.is_all
+            && sure.any(|(range, does, strong)| matters(*does, kind) && *strong && hits(range))
+    };
+    let mut others = left.iter().filter(|span| may_be_of(span, uses));
+    match others
+        .next()
+        .map(|first| may_be_a_flag(first.strong) && others.all(|of| may_be_a_flag(of.strong)))
+    {
         Some(true) => Verdict::Possible(at, FLAG.into()),
+        Some(false) if searched.is_not_found => Verdict::Possible(at, NOT_FOUND.into()),
         Some(false) => Verdict::Possible(at, UNBOUNDED.into()),
+        None if is_host && is_flag() => Verdict::Possible(at, FLAG.into()),
+        None if searched.is_not_found => Verdict::Possible(at, NOT_FOUND.into()),
         None => Verdict::Refuted,
+    }
+}
+
+/// The common bytes of accesses of two kernels that need an order, and whether each writes.
+fn common_of<'a>(
+    first: impl Iterator<Item = (&'a Range<u64>, Does)>,
+    second: impl Iterator<Item = (&'a Range<u64>, Does)>,
+) -> Option<Bytes> {
+    let mut second: Vec<_> = second.collect();
+    second.sort_unstable_by_key(|(range, _)| range.start);
+    let longest = second.iter().map(|(range, _)| range.end - range.start).max().unwrap_or(0);
+    let mut pairs = Pairs::default();
+    for (range, does) in first {
+        // No earlier one is long enough.
+        let from =
+            second.partition_point(|(of, _)| of.start.saturating_add(longest) <= range.start);
+        let near = second.get(from..).unwrap_or_default().iter();
+        for (other, too) in near.take_while(|(other, _)| other.start < range.end) {
+            let common = range.start.max(other.start)..range.end.min(other.end);
+            if !common.is_empty() && conflict(does, *too) {
+                pairs.add(0, common, [does, *too]);
+            }
+        }
+    }
+    (!pairs.ranges.is_empty()).then(|| pairs.bytes())
+}
+
+/// Bytes that both of two kernels touch, and which of the two writes.
+#[derive(Default)]
+struct Pairs {
+    ranges: Vec<Range<u64>>,
+    writes: [bool; 2],
+}
+
+impl Pairs {
+    /// How the kernel at `at` touches the bytes, and how the other one does.
+    fn add(&mut self, at: usize, bytes: Range<u64>, [own, other]: [Does; 2]) {
+        self.ranges.push(bytes);
+        let both = [!reads(own), !reads(other)];
+        let [first, second] = if at == 0 { both } else { [both[1], both[0]] };
+        self.writes = [self.writes[0] | first, self.writes[1] | second];
+    }
+
+    fn bytes(self) -> Bytes {
+        Bytes { ranges: joined(self.ranges), writes: self.writes }
     }
 }
 
@@ -383,27 +540,15 @@ fn of_two(
     both: [(&Values, &Evaluated); 2],
     shared: &[Range<u64>],
     memory: Option<&Range<u64>>,
-    reach: Reach,
+    (reach, time): (Reach, Option<Time>),
 ) -> Verdict {
     let [one, two] = both;
-    let pairs = |all: [Vec<(Range<u64>, Does)>; 2]| {
-        let (mut ranges, mut writes) = (Vec::new(), [false; 2]);
-        let [first, second] = all;
-        for (range, does) in first.iter().take(COMPARED) {
-            for (other, too) in second.iter().take(COMPARED) {
-                let common = range.start.max(other.start)..range.end.min(other.end);
-                if !common.is_empty() && conflict(*does, *too) {
-                    ranges.push(common);
-                    writes = [writes[0] | !reads(*does), writes[1] | !reads(*too)];
-                }
-            }
-        }
-        (!ranges.is_empty()).then(|| Bytes { ranges: joined(ranges), writes })
-    };
-    let sure = |found: &Evaluated| {
+    let corners = both.map(|(_, found)| {
         found.sure.iter().map(|touch| (bytes_of(touch), touch.kind)).collect::<Vec<_>>()
-    };
-    if let Some(bytes) = pairs([sure(one.1), sure(two.1)]) {
+    });
+    let [ours, theirs] =
+        corners.each_ref().map(|all| all.iter().map(|(range, does)| (range, *does)));
+    if let Some(bytes) = common_of(ours, theirs) {
         return Verdict::Certain(bytes);
     }
     let (first, second) = match (&one.1.bounds, &two.1.bounds) {
@@ -417,55 +562,113 @@ fn of_two(
     {
         return Verdict::Refuted;
     }
-    let bounded = |found: &Evaluated, bounds: &Bounds| -> Vec<Span> {
-        let is = |span: &Span| span.bytes.as_ref().is_some_and(|of| is_bounded(of, memory));
-        within_reach(found, bounds, reach).iter().filter(|span| is(span)).cloned().collect()
+    let meets = |own: &Span, other: &Span| conflict(own.kind, other.kind) && own.may_meet(other);
+    let meet = |ours: &[Span], theirs: &[Span]| {
+        ours.iter().any(|own| theirs.iter().any(|other| meets(own, other)))
     };
-    let bounded = [bounded(one.1, first), bounded(two.1, second)];
-    let surely = [sure(one.1), sure(two.1)];
-    let (mut ranges, mut writes) = (Vec::new(), [false; 2]);
-    for (at, spans) in bounded.iter().enumerate() {
-        for (bytes, does) in surely.iter().rev().nth(at).into_iter().flatten().take(COMPARED) {
+    if reach == Reach::Code && !meet(&first.spans, &second.spans) {
+        return Verdict::Refuted;
+    }
+    let known = [within_reach(one, first, (reach, time)), within_reach(two, second, (reach, time))];
+    let [ours, theirs] =
+        known.each_ref().map(|of| of.sure.iter().map(|(range, does, _)| (range, *does)));
+    if let Some(bytes) = common_of(ours, theirs) {
+        return Verdict::Certain(bytes);
+    }
+    let is_bounded = |span: &Span| span.bytes.as_ref().is_some_and(|of| is_bounded(of, memory));
+    let bounded = known.each_ref().map(|of| of.spans.iter().filter(|span| is_bounded(span)));
+    let bounded = bounded.map(|spans| spans.cloned().collect::<Vec<_>>());
+    // Places that one touches for certain and the other perhaps.
+    let mut searched = Searched::default();
+    let (mut likely, mut certain) = (Pairs::default(), Pairs::default());
+    let mut asked = 0;
+    for (at, own) in both.into_iter().enumerate() {
+        let (Some(spans), Some(all), Some(other)) =
+            (bounded.get(at), known.get(at), known.get(1 - at))
+        else {
+            continue;
+        };
+        for (bytes, does, _) in other.sure.iter().take(COMPARED) {
             let is_likely = |span: &&Span| {
                 conflict(span.kind, *does)
                     && span.may_touch(bytes)
                     && is_of_either(span, std::slice::from_ref(bytes))
             };
             for span in spans.iter().filter(is_likely) {
-                ranges.push(bytes.clone());
-                let both = [!reads(span.kind), !reads(*does)];
-                let [first, second] = if at == 0 { both } else { [both[1], both[0]] };
-                writes = [writes[0] | first, writes[1] | second];
+                likely.add(at, bytes.clone(), [span.kind, *does]);
+                if all.is_all {
+                    searched.is_unknown = true;
+                } else if asked < 2 * ASKED {
+                    asked += 1;
+                    searched.ask(own, span, bytes, time);
+                }
+                for (bytes, kind) in searched.touched.drain(..) {
+                    certain.add(at, bytes, [kind, *does]);
+                }
             }
         }
     }
-    if !ranges.is_empty() {
-        return Verdict::Likely(Bytes { ranges: joined(ranges), writes });
+    if !certain.ranges.is_empty() {
+        return Verdict::Certain(certain.bytes());
+    }
+    if searched.is_unknown {
+        return Verdict::Likely(likely.bytes());
     }
     if reach == Reach::Sure {
         return Verdict::Refuted;
     }
-    let [bounded, others] = bounded;
-    let meets = |own: &Span, other: &Span| conflict(own.kind, other.kind) && own.may_meet(other);
-    if bounded.iter().any(|own| others.iter().any(|other| meets(own, other))) {
-        return Verdict::Possible(0, BOUNDS.into());
+    let [ours, theirs] = &bounded;
+    let pairs = ours.iter().flat_map(|own| theirs.iter().map(move |other| (own, other)));
+    let pairs: Vec<_> = pairs.filter(|(own, other)| meets(own, other)).collect();
+    for (own, other) in pairs.iter().take(ASKED).copied() {
+        if let Some(bytes) = both_touch([(one, own), (two, other)], time) {
+            let writes = [!reads(own.kind), !reads(other.kind)];
+            return Verdict::Certain(Bytes { ranges: vec![bytes], writes });
+        }
+    }
+    let [first, second] = known;
+    // What threads touch for certain is in no span if all of them were run.
+    let touches = |of: &Known, span: &Span| {
+        let mut sure = of.sure.iter();
+        of.is_all
+            && sure.any(|(range, does, _)| conflict(span.kind, *does) && span.may_touch(range))
+    };
+    let met = |spans: &[Span], other: &Known| spans.iter().any(|span| touches(other, span));
+    if !pairs.is_empty() || met(ours, &second) || met(theirs, &first) {
+        let why = if searched.is_not_found { NOT_FOUND } else { BOUNDS };
+        return Verdict::Possible(0, why.into());
     }
     // One of the two has no bounds that say anything, and all others are elsewhere.
-    let loose = |of: &Span| of.bytes.as_ref().is_none_or(|bytes| !is_bounded(bytes, memory));
     let unbounded = |at: usize| {
         let ([own, other], [uses, others]) = match at {
-            0 => ([first, second], uses),
-            _ => ([second, first], [uses[1], uses[0]]),
+            0 => ([&first, &second], uses),
+            _ => ([&second, &first], [uses[1], uses[0]]),
         };
         let meets_any = |span: &Span| {
             let mut all = other.spans.iter().filter(|other| may_be_of(other, others));
-            all.any(|other| meets(span, other))
+            all.any(|other| meets(span, other)) || touches(other, span)
         };
-        own.spans.iter().any(|span| loose(span) && may_be_of(span, uses) && meets_any(span))
+        own.spans.iter().any(|span| !is_bounded(span) && may_be_of(span, uses) && meets_any(span))
     };
     match [0, 1].into_iter().find(|at| unbounded(*at)) {
         Some(at) => Verdict::Possible(at, UNBOUNDED.into()),
         None => Verdict::Refuted,
+    }
+}
+
+/// Bytes that a thread of each of two launches touches, found from bytes that both may touch.
+fn both_touch(
+    [(one, own), (two, other)]: [((&Values, &Evaluated), &Span); 2],
+    time: Option<Time>,
+) -> Option<Range<u64>> {
+    let (ours, theirs) = (own.bytes.as_ref()?, other.bytes.as_ref()?);
+    let common = ours.start.max(theirs.start)..ours.end.min(theirs.end);
+    let Some(Sought::Touched(found)) = one.1.seek(one.0, own.at, &common, time) else {
+        return None;
+    };
+    match two.1.seek(two.0, other.at, &found.bytes, time) {
+        Some(Sought::Touched(found)) => Some(found.bytes),
+        _ => None,
     }
 }
 
@@ -482,6 +685,7 @@ mod tests {
     use cuda_kernel_access::touch::{may_touch, summary, surely_touched};
 
     use super::*;
+    use crate::code::threads::Threads;
 
     const MEMORY: u64 = 0x7000;
 
@@ -508,7 +712,8 @@ mod tests {
         let spans = sure.iter().chain(perhaps).map(span).collect();
         let summary = Arc::new(summary(&code).expect("it is known"));
         let bounds = Ok(Bounds { summary, spans });
-        Evaluated { sure: sure.iter().map(touch).collect(), bounds, waits: false }
+        let threads = Threads::default();
+        Evaluated { sure: sure.iter().map(touch).collect(), bounds, waits: false, threads }
     }
 
     /// Each kernel reads what the other writes, at two places: all pairs count.
@@ -528,8 +733,12 @@ mod tests {
                 ((none, &all), (&others, none), Verdict::Likely(both)),
             ] {
                 let [ours, theirs] = [ours, theirs].map(|(sure, more)| evaluated(sure, more));
-                let verdict =
-                    of_two([(&one, &ours), (&two, &theirs)], &[], Some(&memory), Reach::Code);
+                let verdict = of_two(
+                    [(&one, &ours), (&two, &theirs)],
+                    &[],
+                    Some(&memory),
+                    (Reach::Code, None),
+                );
                 assert_eq!(verdict, expected, "{ours:?} {theirs:?}");
             }
         }
@@ -539,7 +748,7 @@ mod tests {
         for (pair, writes) in [([&ours, &theirs], [true, false]), ([&theirs, &ours], [false, true])]
         {
             let verdict =
-                of_two([(&one, pair[0]), (&two, pair[1])], &[], Some(&memory), Reach::Code);
+                of_two([(&one, pair[0]), (&two, pair[1])], &[], Some(&memory), (Reach::Code, None));
             let bytes = Bytes { ranges: vec![places[1].clone()], writes };
             assert_eq!(verdict, Verdict::Likely(bytes));
         }

@@ -19,6 +19,7 @@ use crate::watch::walk::begin;
 mod host;
 mod nearby;
 mod order;
+mod threads;
 
 const MEMORY: Address = 0x7f00_0000_0000;
 const INPUT: Address = 0x7f00_0001_0000;
@@ -295,6 +296,9 @@ fn findings_about_kernels_with_code() {
     order::kernels_that_wait();
     order::bounds_alone();
     order::a_slot_that_memory_names();
+    threads::few_threads_are_run();
+    threads::threads_are_looked_for();
+    threads::two_kernels();
     host::memory_of_the_host();
     nearby::slots_of_a_ring();
     nearby::bytes_at_the_ends();

@@ -447,7 +447,11 @@ pub(super) fn kernels_without_an_allowance() {
     let reason = |all| {
         set_spent(all);
         let launch = Values::new(code(), [1; 6], &[]);
-        launch.code.evaluate_nearby(&launch).expect_err("it has no image").into_owned()
+        launch
+            .code
+            .evaluate(&launch, crate::code::nearby::TIME)
+            .expect_err("it has no image")
+            .into_owned()
     };
     assert_eq!(reason(true), "it would take too much time");
     assert_eq!(reason(false), "its image was not seen");
