@@ -5,8 +5,8 @@ use cuda_order_check_engine::feed::{
     Creator, Feed, GraphNode, GraphWork, Memory, Observer, Semaphore,
 };
 use cuda_order_check_engine::{
-    Access, AccessKind, Cell, ContextId, EventId, Finding, GraphId, HostOrder, Options, StreamId,
-    ThreadId,
+    Access, AccessKind, Cell, Compare, ContextId, EventId, Finding, GraphId, HostOrder, Options,
+    StreamId, ThreadId,
 };
 
 #[derive(Default)]
@@ -556,5 +556,39 @@ fn each_semaphore_has_a_place_of_its_own() {
     cells.sort_by_key(|cell| cell.address);
     for pair in cells.windows(2) {
         assert!(pair[0].address + u64::from(pair[0].bytes) <= pair[1].address, "{pair:x?}");
+    }
+}
+
+/// An access of the host beside a copy is taken to be in order only if the copy waits for the host,
+/// and then it is said.
+#[test]
+fn only_work_that_waits_is_held_back() {
+    type Before = fn(&mut Feed<Count>);
+    let cases: [(&str, Before, bool); 5] = [
+        ("nothing", |_| (), false),
+        ("a host function", |feed| feed.function(A, 7), true),
+        ("another stream's host function", |feed| feed.function(B, 7), false),
+        (
+            "a value",
+            |feed| {
+                let cell = Cell { address: PINNED, bytes: 4 };
+                feed.wait_value(A, cell, 1, Compare::Equal);
+            },
+            true,
+        ),
+        ("other work", |feed| feed.write(A, None, &[Access::write(DEVICE + 64, 64)]), false),
+    ];
+    for (what, before, expected) in cases {
+        let mut feed = Feed::new(Options::default(), Count::default());
+        feed.begin("calls", 1, None);
+        feed.allocate(DEVICE, 4096, Memory::Device);
+        feed.allocate(PINNED, 4096, Memory::Host);
+        before(&mut feed);
+        feed.write(A, None, &[Access::write(DEVICE, 64)]);
+        let awaited = feed.await_stream(A);
+        let before = feed.assumed().map(|(_, _, count)| count).sum::<u64>();
+        assert_eq!(feed.assume_held_back(&awaited), expected, "behind {what}");
+        let said = feed.assumed().map(|(_, _, count)| count).sum::<u64>() - before;
+        assert_eq!(said, u64::from(expected), "behind {what}");
     }
 }
