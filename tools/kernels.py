@@ -21,7 +21,8 @@ ACCESSES = {"LDG": "LOAD.GLOBAL", "LD": "LOAD.GENERIC", "LDS": "LOAD.SHARED", "L
             "STG": "STORE.GLOBAL", "ST": "STORE.GENERIC", "STS": "STORE.SHARED", "STL": "STORE.LOCAL",
             "RED": "REDUCE.GLOBAL", "REDG": "REDUCE.GLOBAL", "ATOMG": "ATOMIC.GLOBAL",
             "ATOM": "ATOMIC.GENERIC", "ATOMS": "ATOMIC.SHARED", "LDGSTS": "COPY.GLOBAL",
-            "LDSM": "LOAD.SHARED", "STSM": "STORE.SHARED", "UBLKCP": "UNKNOWN.GLOBAL"}
+            "LDSM": "LOAD.SHARED", "STSM": "STORE.SHARED", **dict.fromkeys(["UBLKCP", "UBLKRED", "UBLKPF", "UTMALDG", "UTMASTG", "UTMAREDG", "UTMAPF"],
+                            "UNKNOWN.GLOBAL")}
 
 
 COMPARISONS = {"F", "LT", "EQ", "LE", "GT", "NE", "GE", "T"}
@@ -115,7 +116,8 @@ def ours(text, at, labels):
         guard = "" if guard in ("@PT", "@UPT") else guard.replace("UPT", "PT") + " "
     name, _, rest = text.partition(" ")
     mods = name.split(".")
-    base = mods[0]
+    # One number in our table.
+    base = "UTCMMA" if re.match(r"^UTC.MMA$", mods[0]) else mods[0]
     parts = split(rest)
     plain = base[1:] if base[0] == "U" and base[1:] in (
         "MOV", "IADD3", "IMAD", "LEA", "SHF", "LOP3", "PRMT", "SEL", "ISETP", "PLOP3") else base
@@ -193,9 +195,10 @@ def ours(text, at, labels):
         out = [part for part in parts if not PREDICATE.match(part)]
         place = [part for part in out if "[" in part][-1]
         predicates = [part for part in parts if PREDICATE.match(part)] if load else []
-        items = ([operand(out[0])] if load else []) + predicates
+        # Of some a predicate is all that is named of what they write.
+        items = ([operand(out[0])] if load and "[" not in out[0] else []) + predicates
         if "GLOBAL" in kind or "GENERIC" in kind:
-            if base != "UBLKCP":
+            if not kind.startswith("UNKNOWN"):
                 items.append(address(place))
         if kind.startswith(("STORE", "REDUCE")):
             items.append(operand(out[-1]))

@@ -95,8 +95,10 @@ fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
         0x18a | 0x18b => (Atomic, Generic),
         0x18c | 0x18d => (Atomic, Shared),
         0x1ae => (CopyToShared, Global),
-        // Bulk copies.
-        0x1ba => (Unknown, Global),
+        // Copies by a tensor map: to shared memory, from it, with a reduction, and ahead of time.
+        0x1b4..=0x1b6 | 0x1b8 => (Unknown, Global),
+        // Bulk copies, those with a reduction, and ahead of time.
+        0x1ba..=0x1bc => (Unknown, Global),
         _ => return None,
     };
     let bytes = match kind {
@@ -132,17 +134,29 @@ fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
                 to.predicates_written = vec![bits.predicate(81)];
             }
         }
+        // A comparison in shared memory that says only whether it was equal.
+        Atomic if number == 0x18d && bits.form() == Form::ThirdImmediate => {
+            to.predicates_written = vec![bits.predicate(81)];
+        }
         Atomic => {
             to.destination = Some((bits.general(16), bytes.div_ceil(4)));
             if space != Shared {
                 to.predicates_written = vec![bits.predicate(81)];
             }
         }
+        Write if is_short_store(bits) => {
+            to.sources = vec![Operand::Register(bits.general(64)).into()];
+        }
         Write => to.sources = vec![Operand::Register(bits.general(32)).into()],
         Reduce => to.sources = vec![Operand::Register(bits.general(32)).into()],
         CopyToShared | Unknown => {}
     }
     Some(())
+}
+
+/// A store to generic memory without uniform registers has its fields at other places.
+fn is_short_store(bits: Bits) -> bool {
+    bits.number() == 0x185 && bits.form() == Form::Registers
 }
 
 /// Whether the uniform registers of loads, stores and copies are a descriptor. Otherwise they are
@@ -170,6 +184,8 @@ fn global(bits: Bits) -> Option<Address> {
             (store || bits.field(64, 68) == 0).then_some(())?;
             let added = added(bits.uniform(if store { 64 } else { 32 }));
             match (with_uniform, base_is_wide) {
+                (false, _) if is_short_store(bits) => (bits.field(55, 64) == 0)
+                    .then_some(Address { offset: bits.field(32, 55) as i32, ..plain }),
                 (false, _) => (bits.form() == Form::Registers).then_some(plain),
                 (true, true) if bits.bit(DESCRIPTOR) => Some(plain),
                 (true, true) => Some(Address { uniform: added, ..plain }),

@@ -38,6 +38,13 @@ fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
             to.guard.uniform = false;
             to.predicates_written = vec![super::Predicate { uniform: false, ..bits.predicate(81) }];
         }
+        // The same before sm_90, without the mode that joins the threads'.
+        (0x1c2, 1) if bits.architecture < 90 && bits.field(64, 81) == 0 => {
+            to.operation = Operation::Move { wide: false };
+            to.destination = Some((bits.uniform(16), 1));
+            to.sources = vec![Operand::Register(bits.general(24)).into()];
+            to.predicates_written = vec![bits.predicate(81)];
+        }
         (0x182, 5) if !bits.bit(91) => {
             load_constant(bits, to, bits.constant(bits.general(24)), bits.general(16))?
         }

@@ -96,7 +96,7 @@ enum Writes {
 }
 
 /// Numbers, names, and what is written. Where the kind of the numbers decides, the most.
-const OTHERS: [(u16, &str, Writes); 70] = {
+const OTHERS: [(u16, &str, Writes); 99] = {
     use Writes::{General, No, Uniform};
     [
         (0x003, "P2R", General(1)),
@@ -170,8 +170,63 @@ const OTHERS: [(u16, &str, Writes); 70] = {
         (0x192, "MEMBAR", No),
         (0x1af, "LDGDEPBAR", No),
         (0x1c4, "REDUX", Uniform(1)),
+        // What waits in a block or a cluster, and what works on shared or tensor memory and registers.
+        (0x15c, "BPT", No),
+        (0x1a7, "SYNCS", General(2)),
+        (0x1aa, "QSPC", General(1)),
+        (0x1b0, "ARRIVES", No),
+        (0x1b2, "SYNCS", Uniform(2)),
+        (0x1b7, "UTMACMDFLUSH", No),
+        (0x1b9, "UTMACCTL", No),
+        (0x1bd, "STAS", No),
+        (0x1c5, "WARPGROUP", No),
+        (0x1c7, "UCGABAR_ARV", No),
+        (0x1c8, "USETMAXREG", No),
+        (0x1e3, "UTCATOMSWS", Uniform(1)),
+        (0x1e7, "UTCCP", No),
+        (0x1e9, "UTCBAR", No),
+        (0x1ea, "UTCMMA", No),
+        (0x1ed, "STTM", No),
+        (0x1ee, "LDTM", General(128)),
+        (0x1f0, "HGMMA", General(128)),
+        (0x1f1, "IGMMA", General(128)),
+        (0x1f2, "BGMMA", General(128)),
+        (0x1f3, "QGMMA", General(128)),
+        (0x033, "HSET2", General(1)),
+        (0x040, "HMNMX2", General(1)),
+        (0x047, "VHMNMX", General(1)),
+        (0x049, "FFMA2", General(2)),
+        (0x04a, "FMUL2", General(2)),
+        (0x04b, "FADD2", General(2)),
+        (0x04c, "UVIRTCOUNT", No),
+        (0x076, "FMNMX3", General(1)),
     ]
 };
+
+/// Which of [`OTHERS`] are known in some forms only, or on some architectures.
+fn is_known(bits: Bits, name: &str) -> bool {
+    // Numbers of one kind of device are another instruction's elsewhere.
+    let tensor_memory = matches!(bits.architecture, 100 | 103);
+    let form = bits.field(9, 12);
+    match name {
+        // Which of its forms have a result is known of these.
+        "SYNCS" if bits.number() == 0x1a7 => matches!(form, 2 | 4),
+        "SYNCS" => form == 2,
+        "BPT" | "ARRIVES" | "UTMACMDFLUSH" | "UTMACCTL" | "WARPGROUP" | "USETMAXREG" => form == 4,
+        "UCGABAR_ARV" => matches!(form, 4 | 6),
+        "QSPC" => form == 1,
+        "STAS" => form == 6,
+        "HGMMA" | "IGMMA" | "BGMMA" | "QGMMA" => bits.architecture == 90 && matches!(form, 4 | 6),
+        "UTCATOMSWS" => tensor_memory && matches!(form, 2 | 4),
+        "UTCBAR" => tensor_memory && form == 1,
+        "UTCCP" | "STTM" => tensor_memory && form == 4,
+        "LDTM" => tensor_memory && matches!(form, 2 | 4),
+        "UTCMMA" => tensor_memory && matches!(form, 2 | 4 | 6),
+        "FFMA2" | "FMUL2" | "FADD2" | "UVIRTCOUNT" => tensor_memory,
+        "FMNMX3" => tensor_memory,
+        _ => true,
+    }
+}
 
 /// Fills in an instruction that is of no use in an address, if it is one that is known.
 pub(super) fn other(bits: Bits, to: &mut Instruction) -> bool {
@@ -182,11 +237,19 @@ pub(super) fn other(bits: Bits, to: &mut Instruction) -> bool {
     else {
         return false;
     };
-    let name =
-        if number == 0x1ab && bits.form() == Form::ThirdImmediate { "CGAERRBAR" } else { name };
+    if !is_known(bits, name) {
+        return false;
+    }
+    let name = match (name, bits.form()) {
+        ("ERRBAR", Form::ThirdImmediate) => "CGAERRBAR",
+        ("UCGABAR_ARV", Form::SecondUniform) => "UCGABAR_WAIT",
+        _ => name,
+    };
     to.operation = Operation::Other(name);
     to.destination = match writes {
         Writes::No => None,
+        // It asks, and has a predicate only.
+        Writes::General(_) if name == "SYNCS" && bits.form() == Form::ThirdImmediate => None,
         Writes::General(_) if name == "F2F" && bits.field(75, 77) != 3 => {
             Some((bits.general(16), 1))
         }
@@ -221,16 +284,22 @@ pub(super) fn other(bits: Bits, to: &mut Instruction) -> bool {
         "VIMNMX3" if bits.late => {
             to.predicates_written = vec![bits.predicate(81), bits.predicate(84)]
         }
-        "VOTE" | "SHFL" | "FCHK" | "B2R" | "ELECT" | "MATCH" => {
-            to.predicates_written = vec![bits.predicate(81)]
+        "SYNCS" | "UTCATOMSWS" if bits.form() != Form::ThirdImmediate || bits.number() == 0x1b2 => {
         }
-        "VOTEU" => to.predicates_written = vec![Predicate { uniform: true, ..bits.predicate(81) }],
+        "VOTE" | "SHFL" | "FCHK" | "B2R" | "ELECT" | "MATCH" | "SYNCS" | "QSPC" | "UTCATOMSWS"
+        | "USETMAXREG" => to.predicates_written = vec![bits.predicate(81)],
+        "VOTEU" => {
+            // It is each thread's, though what it writes is uniform.
+            to.guard.uniform = false;
+            to.predicates_written = vec![Predicate { uniform: true, ..bits.predicate(81) }];
+        }
         _ => {}
     }
     // Each that it may read, as what is at its place. A barrier's number is in the instruction, by the
     // same form as a constant.
     to.sources = match (name, bits.three()) {
-        ("BAR", _) | (_, None) => Vec::new(),
+        ("BAR" | "LDTM" | "HGMMA" | "IGMMA" | "BGMMA" | "QGMMA" | "SYNCS" | "UTCATOMSWS", _)
+        | (_, None) => Vec::new(),
         (_, Some(sources)) => sources.into_iter().map(Operand::into).collect(),
     };
     true
