@@ -223,3 +223,25 @@ impl Work {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// It has four nodes, and one fewer when it is asked for them; graph 1 is refused.
+    unsafe extern "C" fn nodes(of: Handle, all: *mut Handle, count: *mut usize) -> Code {
+        let all = (!all.is_null()).then_some(all);
+        // SAFETY: as the callers of a driver promise: a place for the number, and so many nodes.
+        unsafe {
+            *count = if all.is_some() { 3 } else { 4 };
+            (0..3).for_each(|at| all.into_iter().for_each(|all| *all.add(at) = 0x10 + at));
+        }
+        Code::from(of == 1)
+    }
+
+    #[test]
+    fn a_list_is_as_long_as_the_driver_says_last() {
+        assert_eq!(list(Some(nodes), 2), Some(vec![0x10, 0x11, 0x12]));
+        assert_eq!((list(Some(nodes), 1), list(None, 2)), (None, None));
+    }
+}

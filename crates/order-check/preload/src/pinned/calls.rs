@@ -133,6 +133,18 @@ pub fn unmaps(address: *mut c_void, bytes: usize) {
 
 #[cfg(test)]
 mod tests {
+    /// As many as the system takes, and not those that it cannot read.
+    #[test]
+    fn a_list_has_the_elements_that_the_system_takes() {
+        let all: Vec<u64> = (0..2000).collect();
+        for count in [0, 1, 1023, 1024, 1025, 2000] {
+            let taken: Vec<u64> = super::elements(all.as_ptr(), count).collect();
+            assert_eq!(taken, all[..count.min(1024)], "{count}");
+        }
+        let nowhere = core::ptr::without_provenance::<u64>(0x10);
+        assert_eq!(super::elements(nowhere, 3).count(), 0);
+    }
+
     #[test]
     fn calls_that_fetch_write_to_their_buffers() {
         for (names, expected) in [
