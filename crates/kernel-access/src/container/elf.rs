@@ -259,7 +259,8 @@ fn called<'a>(image: &'a [u8], sections: &[(&str, &Section)]) -> Option<BTreeSet
         let named = (kind & 15 == FUNCTION && other & ENTRY == 0).then(|| u32(symbol, 0))?;
         text(names, named?.into())
     };
-    Some(bytes(".symtab")?.chunks_exact(SYMBOL).filter_map(is_called).collect())
+    let (symbols, _) = bytes(".symtab")?.as_chunks::<SYMBOL>();
+    Some(symbols.iter().filter_map(|symbol| is_called(symbol)).collect())
 }
 
 /// Where the driver fills in the address of a function in constant bank 4 from which no thread comes
