@@ -54,7 +54,7 @@ fn is_certain(kind: AccessKind) -> bool {
 fn all_threads_touch_what_each_does() {
     let (mut launches, mut atomics) = (0, 0);
     for shape in some_shapes() {
-        for which in 0..3 {
+        for which in 0..2 {
             let Some((launch, ..)) = case(&shape.name, which) else { continue };
             let place = format!("{} sm_{} {which}", shape.name, shape.architecture);
             let Some(every) = every_touch(&shape.code, &launch, STEPS) else { continue };
@@ -90,7 +90,7 @@ fn all_threads_touch_what_each_does() {
             launches += 1;
         }
     }
-    assert!(launches > 80 && atomics > 100, "{launches} {atomics}");
+    assert!(launches > 50 && atomics > 50, "{launches} {atomics}");
 }
 
 /// Bytes that a thread in the middle touches are found, though few threads are run.
@@ -98,7 +98,7 @@ fn all_threads_touch_what_each_does() {
 fn threads_are_found_by_their_bytes() {
     let (mut found, mut lost) = (0, BTreeSet::new());
     for shape in some_shapes() {
-        for which in 0..3 {
+        for which in [0, 1] {
             let Some((launch, ..)) = case(&shape.name, which) else { continue };
             let place = format!("{} sm_{} {which}", shape.name, shape.architecture);
             let middle = |sizes: [u32; 3]| sizes.map(|size| size * 5 / 11);
@@ -129,7 +129,7 @@ fn threads_are_found_by_their_bytes() {
     // Those of quotients, and of a table in the parameters that has a tensor for a block.
     let expected = ["divided", "many_tensors", "remainders"].map(str::to_owned);
     assert!(lost.is_subset(&expected.into()), "{lost:?}");
-    assert!(found > 300, "{found}");
+    assert!(found > 100, "{found}");
 }
 
 fn kernel(body: &str) -> Code {
