@@ -108,23 +108,26 @@ pub(super) fn bytes_at_the_ends() {
         (2047, 2, Some("certain: 2048..2049 writes writes")),
         (3071, 1, Some("certain: 3071..3072 writes writes")),
         (3072, 1, None),
-        (2052, 1, Some("likely: 2052..2053 writes writes")),
-        (2052, 1016, Some("likely: 2052..3068 writes writes")),
+        (2052, 1, Some("certain: 2052..2053 writes writes")),
+        (2052, 1016, Some("certain: 2052..3068 writes writes")),
     ] {
         let work = |stream| WRITES[0](stream, MEMORY + from, bytes);
         both_ways(&image, &kernel, &work, expected);
     }
-    // The last threads have nothing to do, so all that is sure is what the first one does: bounds alone
-    // are not enough.
+    // The last threads have nothing to do.
     let kernel = |stream| launch(OFFSET, stream, &[INPUT, MEMORY, PART / 2, 1, 64]);
-    for (from, expected) in [(0, Some("certain: 2048..2052 writes writes")), (4, None), (252, None)]
-    {
+    for (from, expected) in [
+        (0, Some("certain: 2048..2052 writes writes")),
+        (4, Some("certain: 2052..2056 writes writes")),
+        (252, Some("certain: 2300..2304 writes writes")),
+        (256, None),
+    ] {
         let work = |stream| WRITES[0](stream, PART_2 + from, 4);
         both_ways(&image, &kernel, &work, expected);
     }
     // Every other element.
     let kernel = |stream| launch(OFFSET, stream, &[INPUT, MEMORY, PART / 4, 2, 256]);
-    for (from, expected) in [(512, Some("likely: 1536..1540 writes writes")), (516, None)] {
+    for (from, expected) in [(512, Some("certain: 1536..1540 writes writes")), (516, None)] {
         let work = |stream| WRITES[0](stream, PART_1 + from, 4);
         both_ways(&image, &kernel, &work, expected);
     }
@@ -297,7 +300,7 @@ pub(super) fn two_kernels() {
     both_ways(&image, &reads(PART_1, INPUT), &reads(PART_1 + 4, INPUT + PART), None);
     // One is surely where the other one is between two of its threads.
     let one = |stream| launch(OFFSET, stream, &[INPUT, PART_1 + 512, 0, 1, 1]);
-    let expected = Some("likely: 1536..1540 writes writes");
+    let expected = Some("certain: 1536..1540 writes writes");
     both_ways(&image, &writes(MEMORY, 256), &one, expected);
     let one = |stream| launch(OFFSET, stream, &[INPUT, PART_2 + 512, 0, 1, 1]);
     both_ways(&image, &writes(MEMORY, 256), &one, None);
