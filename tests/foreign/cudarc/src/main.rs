@@ -372,12 +372,12 @@ fn errors(soft: bool) -> Checked {
     assert_eq!(error.error_name()?, c"CUDA_ERROR_NOT_READY");
     assert!(!error.error_string()?.is_empty());
 
-    // What makes no sense in software is refused; cudarc would panic if it were not there at all.
+    // Images are read; cudarc would panic if the function were not there at all.
     if soft {
-        let refused = Err(DriverError(CUresult::CUDA_ERROR_NOT_SUPPORTED));
+        let refused = Err(DriverError(CUresult::CUDA_ERROR_INVALID_IMAGE));
         let context = CudaContext::new(0)?;
         context.bind_to_thread()?;
-        // SAFETY: an empty text is a bad image, and refused or not, nothing else is done with it.
+        // SAFETY: an empty text is a bad image, with which nothing else is done.
         assert_eq!(unsafe { result::module::load_data(c"".as_ptr().cast()) }.map(drop), refused);
     }
     Ok(())
