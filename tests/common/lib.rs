@@ -7,6 +7,7 @@
 //! captures), the poller, the count of host functions, the places for observers and for software
 //! drivers, the processor time. See [`own_process`].
 
+#![allow(clippy::macro_metavars_in_unsafe, reason = "the arguments of a call are a test's own")]
 #![allow(clippy::new_without_default, reason = "what tests set up is not a default of anything")]
 #![allow(
     clippy::not_unsafe_ptr_arg_deref,
@@ -21,6 +22,8 @@ pub mod futures;
 #[cfg(any(target_os = "linux", windows))]
 pub mod handover;
 pub mod hooked;
+pub mod planted;
+pub mod pools;
 pub mod raw;
 pub mod table;
 #[cfg(target_os = "linux")]

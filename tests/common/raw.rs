@@ -16,7 +16,7 @@ use cuda_events::sys::*;
 use cuda_events::{Context, Driver, LoadOptions, StreamRef};
 use cuda_soft_driver::{Builder, OnMisuse, SoftDriver};
 
-pub use crate::order_texts;
+pub use crate::{call, order_texts};
 use crate::{ordered, watch};
 
 pub const OK: u32 = 0;
@@ -33,6 +33,19 @@ pub const DESTROYED: u32 = 709;
 pub const NOT_PERMITTED: u32 = 800;
 pub const NOT_SUPPORTED: u32 = 801;
 
+/// Calls an entry point that the crate does not bind by its exported name: the code.
+#[macro_export]
+macro_rules! call {
+    ($raw:expr, $name:ident($($argument:expr => $type:ty),* $(,)?)) => {{
+        let name = std::ffi::CString::new(stringify!($name)).unwrap();
+        let function = $raw.resolve(&name);
+        assert!(!function.is_null(), "{} is not exported", stringify!($name));
+        let function: unsafe extern "C" fn($($type),*) -> u32 =
+            unsafe { std::mem::transmute(function) };
+        unsafe { function($($argument),*) }
+    }};
+}
+
 /// The default streams by handle.
 pub fn legacy() -> CUstream {
     without_provenance_mut(1)
@@ -40,6 +53,18 @@ pub fn legacy() -> CUstream {
 
 pub fn per_thread() -> CUstream {
     without_provenance_mut(2)
+}
+
+/// `CUDA_KERNEL_NODE_PARAMS`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct NodeParams {
+    pub function: *mut c_void,
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub shared: u32,
+    pub parameters: *mut *mut c_void,
+    pub extra: *mut *mut c_void,
 }
 
 /// A call in a thread of its own, which may take long, or forever.

@@ -417,18 +417,6 @@ fn a_launch_is_captured() {
     raw.sync(stream);
 }
 
-/// `CUDA_KERNEL_NODE_PARAMS`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub(crate) struct NodeParams {
-    pub(crate) function: Handle,
-    pub(crate) grid: [u32; 3],
-    pub(crate) block: [u32; 3],
-    pub(crate) shared: u32,
-    pub(crate) parameters: *mut *mut c_void,
-    pub(crate) extra: *mut *mut c_void,
-}
-
 #[test]
 fn kernel_nodes() {
     let raw = Raw::with(SoftDriver::builder().check_order(OrderCheck::Report));

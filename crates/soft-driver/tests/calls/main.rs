@@ -8,18 +8,6 @@
 
 use cuda_events_test_support::raw as common;
 
-/// Calls an entry point that the crate does not bind by its exported name: the code.
-macro_rules! call {
-    ($raw:expr, $name:ident($($argument:expr => $type:ty),* $(,)?)) => {{
-        let name = std::ffi::CString::new(stringify!($name)).unwrap();
-        let function = $raw.resolve(&name);
-        assert!(!function.is_null(), "{} is not exported", stringify!($name));
-        let function: unsafe extern "C" fn($($type),*) -> u32 =
-            unsafe { std::mem::transmute(function) };
-        unsafe { function($($argument),*) }
-    }};
-}
-
 mod capture;
 mod ends;
 #[cfg(target_os = "linux")]

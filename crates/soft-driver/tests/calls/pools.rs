@@ -8,63 +8,17 @@ use std::time::Duration;
 
 use common::*;
 use cuda_events::sys::*;
+use cuda_events_test_support::pools::*;
 use cuda_soft_driver::abi::{Location, PoolProps};
 use cuda_soft_driver::{OrderCheck, SoftDriver, Time};
 
 const NON_BLOCKING: u32 = 1;
-const ON_DEVICE: u32 = 1;
-
-pub(crate) type Pool = *mut c_void;
-
-fn location(id: i32) -> Location {
-    Location { kind: ON_DEVICE, id }
-}
-
-pub(crate) fn props(handle_types: u32) -> PoolProps {
-    PoolProps {
-        alloc_type: 1,
-        handle_types,
-        location: location(0),
-        security_attributes: null_mut(),
-        max_size: 0,
-        usage: 0,
-        reserved: [0; 54],
-    }
-}
-
-pub(crate) fn create(raw: &Raw, props: &PoolProps) -> Result<Pool, u32> {
-    let mut pool = null_mut();
-    match call!(raw, cuMemPoolCreate(&mut pool => *mut Pool, props => *const PoolProps)) {
-        OK => Ok(pool),
-        code => Err(code),
-    }
-}
-
-pub(crate) fn destroy(raw: &Raw, pool: Pool) -> u32 {
-    call!(raw, cuMemPoolDestroy(pool => Pool))
-}
-
 fn alloc(raw: &Raw, bytes: usize, stream: CUstream) -> u64 {
     let mut address = 0;
     let code = call!(raw, cuMemAllocAsync(&mut address => *mut u64, bytes => usize,
         stream => CUstream));
     assert_eq!(code, OK);
     address
-}
-
-pub(crate) fn alloc_from(
-    raw: &Raw,
-    bytes: usize,
-    pool: Pool,
-    stream: CUstream,
-) -> Result<u64, u32> {
-    let mut address = 0;
-    match call!(raw, cuMemAllocFromPoolAsync(&mut address => *mut u64, bytes => usize,
-        pool => Pool, stream => CUstream))
-    {
-        OK => Ok(address),
-        code => Err(code),
-    }
 }
 
 fn free(raw: &Raw, address: u64, stream: CUstream) -> u32 {

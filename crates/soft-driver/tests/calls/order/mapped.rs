@@ -1,9 +1,9 @@
 //! Memory that is mapped at reserved addresses.
 
 use cuda_events::sys::*;
+use cuda_events_test_support::planted::*;
 
-use super::desk::Desk;
-use super::{RACE, Row, aside, builder, each};
+use super::each;
 use crate::common::*;
 
 const BYTES: usize = 2 << 20;

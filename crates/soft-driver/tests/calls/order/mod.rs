@@ -2,33 +2,10 @@
 //! order checker reports the two calls on each seed of the random scheduler, and is
 //! silent about the mended program.
 
-mod desk;
 mod host;
-mod kinds;
 #[cfg(target_os = "linux")]
 mod mapped;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-mod preload;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-mod preload_arrays;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-mod preload_calls;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-mod preload_flags;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-mod preload_graphs;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-mod preload_host;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-mod preload_hosts;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-mod preload_memory;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-mod preload_unknown;
 mod reported;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-mod rows;
-mod streams;
 mod synchronous;
 mod warnings;
 
@@ -38,41 +15,8 @@ use std::ptr::null_mut;
 
 use crate::common::*;
 use cuda_events::sys::*;
-use cuda_events_test_support::child::{command, full_name, own_binary, role};
+use cuda_events_test_support::planted::*;
 use cuda_soft_driver::abi::{Copy2D, Side2D};
-use cuda_soft_driver::{Builder, OrderCheck, Scheduler, SoftDriver, Time};
-use desk::Desk;
-
-/// What the checker finds is the same in every order of the work, so few orders show an error.
-const SEEDS: u64 = 2;
-const NON_BLOCKING: u32 = 1;
-
-/// The two calls of a report.
-type Pair = (u64, u64);
-type Program = fn(&Desk<'_>) -> Pair;
-
-/// A kind of error, how the report of it begins, and the program.
-type Row = (&'static str, &'static str, Program);
-
-const RACE: &str = "error: missing order: ";
-const FREED: &str = "error: use after free: ";
-
-const GEQ: u32 = CU_STREAM_WAIT_VALUE_GEQ;
-const EQ: u32 = CU_STREAM_WAIT_VALUE_EQ;
-
-/// All of them.
-fn table() -> impl Iterator<Item = &'static Row> {
-    [streams::ROWS, kinds::ROWS, synchronous::ROWS, host::ROWS].into_iter().flatten()
-}
-
-fn builder(seed: u64) -> Builder {
-    let builder = SoftDriver::builder().version(13, 0).time(Time::Virtual);
-    builder.scheduler(Scheduler::Seeded(seed)).check_order(OrderCheck::Report)
-}
-
-fn checked(seed: u64) -> Raw {
-    Raw::planting(builder(seed))
-}
 
 fn each(raw: &Raw, seed: u64, kind: &str, begins: &str, program: impl Fn(&Desk<'_>) -> Pair) {
     for mended in [true, false] {
@@ -100,26 +44,6 @@ fn each(raw: &Raw, seed: u64, kind: &str, begins: &str, program: impl Fn(&Desk<'
         }
         let right = calls == expected;
         assert!(right, "{kind}, seed {seed}, calls {one} and {two}:\n{found}");
-    }
-}
-
-/// Runs a test in a process of its own, whose reports nobody has to read.
-#[track_caller]
-fn aside(test: &str, run: impl FnOnce()) {
-    if role().is_some() {
-        run();
-        println!("it is through");
-        return;
-    }
-    let output = command(&own_binary(), &full_name(test), "aside")
-        .output()
-        .expect("the test's own program runs");
-    let text = String::from_utf8_lossy(&output.stdout);
-    if !(output.status.success() && text.contains("it is through")) {
-        let printed = String::from_utf8_lossy(&output.stderr);
-        let end: Vec<&str> = printed.lines().rev().take(60).collect();
-        let end: Vec<&str> = end.into_iter().rev().collect();
-        panic!("{text}\n{}", end.join("\n"));
     }
 }
 
@@ -158,14 +82,6 @@ fn what_orders_without_a_call_is_no_report() {
             assert_eq!(order_texts(&raw.soft), [""; 0], "seed {seed}");
         }
     });
-}
-
-fn word<'a>(p: &'a Desk<'_>) -> &'a std::sync::atomic::AtomicU32 {
-    unsafe { std::sync::atomic::AtomicU32::from_ptr(p.pinned.cast::<u32>().add(512)) }
-}
-
-fn word_address(p: &Desk<'_>) -> CUdeviceptr {
-    std::ptr::from_ref(word(p)).addr() as u64
 }
 
 /// Launches of one executable graph come one after the other, in whatever streams.
@@ -397,8 +313,4 @@ fn a_context_that_ends_waits_for_nothing() {
         let found = order_texts(&raw.soft);
         assert!(found.len() == 1 && found[0].starts_with(RACE), "{found:?}");
     });
-}
-
-fn tell_at(p: &Desk<'_>, stream: CUstream, address: CUdeviceptr) {
-    p.raw.work(stream, address, 64, true);
 }

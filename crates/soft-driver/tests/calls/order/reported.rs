@@ -10,9 +10,10 @@ use std::sync::{Arc, Condvar, Mutex};
 use cuda_events::sys::*;
 use cuda_soft_driver::{HostOrder, OrderCheck, SoftDriver};
 
-use super::desk::{Desk, synchronous_copy};
-use super::{GEQ, NON_BLOCKING, Pair, RACE, SEEDS, aside, builder, each, word, word_address};
+use super::each;
 use crate::common::*;
+use cuda_events_test_support::planted::desk::synchronous_copy;
+use cuda_events_test_support::planted::*;
 
 const DESTROYED: &str = "error: missing order: an object is destroyed";
 

@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use cuda_soft_driver::{Builder, OrderCheck, OrderWarnings, SoftDriver};
 
-use super::desk::Desk;
-use super::{SEEDS, aside, builder};
 use crate::common::*;
+use cuda_events_test_support::planted::{Desk, SEEDS, aside, builder};
 
 /// A kind of mistake, its name in the environment, what the warning says, and the program. The
 /// program returns the number of the call that the warning begins with.

@@ -6,34 +6,34 @@ use std::ptr::null_mut;
 use cuda_events::sys::*;
 
 use super::NON_BLOCKING;
-use crate::common::*;
+use crate::raw::*;
 
 /// One run of a program: its streams, events and memory.
-pub(super) struct Desk<'a> {
-    pub(super) raw: &'a Raw,
-    pub(super) mended: bool,
-    pub(super) a: CUstream,
-    pub(super) b: CUstream,
-    pub(super) c: CUstream,
-    pub(super) e: [CUevent; 3],
+pub struct Desk<'a> {
+    pub raw: &'a Raw,
+    pub mended: bool,
+    pub a: CUstream,
+    pub b: CUstream,
+    pub c: CUstream,
+    pub e: [CUevent; 3],
     /// The buffer that it is about, of 64 bytes with room around it.
-    pub(super) buffer: CUdeviceptr,
+    pub buffer: CUdeviceptr,
     /// Another one.
-    pub(super) other: CUdeviceptr,
+    pub other: CUdeviceptr,
     /// Words that streams write and wait for.
-    pub(super) flag: CUdeviceptr,
-    pub(super) memory: CUdeviceptr,
+    pub flag: CUdeviceptr,
+    pub memory: CUdeviceptr,
     /// 64 bytes of pinned memory.
-    pub(super) pinned: *mut c_void,
+    pub pinned: *mut c_void,
     /// Where reads copy to, each to a place of its own.
-    pub(super) scratch: std::cell::Cell<CUdeviceptr>,
-    pub(super) freed: std::cell::Cell<bool>,
+    pub scratch: std::cell::Cell<CUdeviceptr>,
+    pub freed: std::cell::Cell<bool>,
 }
 
-pub(super) const ROOM: usize = 1 << 16;
+pub const ROOM: usize = 1 << 16;
 
 impl<'a> Desk<'a> {
-    pub(super) fn new(raw: &'a Raw, mended: bool) -> Self {
+    pub fn new(raw: &'a Raw, mended: bool) -> Self {
         let (mut memory, mut pinned) = (0, null_mut());
         unsafe {
             assert_eq!((raw.cuMemAlloc_v2)(&mut memory, ROOM).0, OK);
@@ -58,12 +58,12 @@ impl<'a> Desk<'a> {
         }
     }
 
-    pub(super) fn number(&self, code: CUresult) -> u64 {
+    pub fn number(&self, code: CUresult) -> u64 {
         assert_eq!(code.0, OK);
         self.raw.soft.calls()
     }
 
-    pub(super) fn end(self) {
+    pub fn end(self) {
         unsafe {
             assert_eq!((self.raw.cuCtxSynchronize)().0, OK);
             for stream in [self.a, self.b, self.c] {
@@ -79,102 +79,96 @@ impl<'a> Desk<'a> {
         }
     }
 
-    pub(super) fn set(&self, stream: CUstream, address: CUdeviceptr, bytes: usize) -> u64 {
+    pub fn set(&self, stream: CUstream, address: CUdeviceptr, bytes: usize) -> u64 {
         self.number(unsafe { (self.raw.cuMemsetD8Async)(address, 1, bytes, stream) })
     }
 
-    pub(super) fn get(&self, stream: CUstream, address: CUdeviceptr, bytes: usize) -> u64 {
+    pub fn get(&self, stream: CUstream, address: CUdeviceptr, bytes: usize) -> u64 {
         let to = self.scratch.get();
         self.scratch.set(to + 4096);
         self.copy(stream, to, address, bytes)
     }
 
-    pub(super) fn copy(
-        &self,
-        stream: CUstream,
-        to: CUdeviceptr,
-        from: CUdeviceptr,
-        bytes: usize,
-    ) -> u64 {
+    pub fn copy(&self, stream: CUstream, to: CUdeviceptr, from: CUdeviceptr, bytes: usize) -> u64 {
         self.number(unsafe { (self.raw.cuMemcpyDtoDAsync_v2)(to, from, bytes, stream) })
     }
 
-    pub(super) fn writes(&self, stream: CUstream) -> u64 {
+    pub fn writes(&self, stream: CUstream) -> u64 {
         self.set(stream, self.buffer, 64)
     }
 
-    pub(super) fn reads(&self, stream: CUstream) -> u64 {
+    pub fn reads(&self, stream: CUstream) -> u64 {
         self.get(stream, self.buffer, 64)
     }
 
-    pub(super) fn upload(&self, stream: CUstream) -> u64 {
+    pub fn upload(&self, stream: CUstream) -> u64 {
         let from = self.pinned;
         self.number(unsafe { (self.raw.cuMemcpyHtoDAsync_v2)(self.buffer, from, 64, stream) })
     }
 
-    pub(super) fn download(&self, stream: CUstream) -> u64 {
+    pub fn download(&self, stream: CUstream) -> u64 {
         let to = self.pinned;
         self.number(unsafe { (self.raw.cuMemcpyDtoHAsync_v2)(to, self.buffer, 64, stream) })
     }
 
-    pub(super) fn record(&self, event: usize, stream: CUstream) -> u64 {
+    pub fn record(&self, event: usize, stream: CUstream) -> u64 {
         self.raw.record(self.e[event], stream);
         self.raw.soft.calls()
     }
 
-    pub(super) fn wait(&self, stream: CUstream, event: usize) -> u64 {
+    pub fn wait(&self, stream: CUstream, event: usize) -> u64 {
         self.raw.wait(stream, self.e[event]);
         self.raw.soft.calls()
     }
 
     /// `one` is before `two` from here on.
-    pub(super) fn joined(&self, one: CUstream, two: CUstream) {
+    pub fn joined(&self, one: CUstream, two: CUstream) {
         self.record(2, one);
         self.wait(two, 2);
     }
 
-    pub(super) fn event_sync(&self, event: usize) {
+    pub fn event_sync(&self, event: usize) {
         self.number(unsafe { (self.raw.cuEventSynchronize)(self.e[event]) });
     }
 
-    pub(super) fn signal(&self, stream: CUstream, value: u32) -> u64 {
+    pub fn signal(&self, stream: CUstream, value: u32) -> u64 {
         let write = self.raw.cuStreamWriteValue32_v2.unwrap();
         self.number(unsafe { write(stream, self.flag, value, 0) })
     }
 
-    pub(super) fn await_value(&self, stream: CUstream, value: u32, flags: u32) -> u64 {
+    pub fn await_value(&self, stream: CUstream, value: u32, flags: u32) -> u64 {
         let wait = self.raw.cuStreamWaitValue32_v2.unwrap();
         self.number(unsafe { wait(stream, self.flag, value, flags) })
     }
 
-    pub(super) fn host_reads(&self) -> u64 {
+    pub fn host_reads(&self) -> u64 {
         self.raw.host_access(self.pinned, 64, false)
     }
 
-    pub(super) fn host_writes(&self) -> u64 {
+    pub fn host_writes(&self) -> u64 {
         self.raw.host_access(self.pinned, 64, true)
     }
 
-    pub(super) fn legacy_operation(&self) -> u64 {
+    pub fn legacy_operation(&self) -> u64 {
         self.get(legacy(), self.other, 1)
     }
 
-    pub(super) fn context_record(&self, context: CUcontext, event: usize) {
+    pub fn context_record(&self, context: CUcontext, event: usize) {
         self.number(unsafe { self.raw.cuCtxRecordEvent.unwrap()(context, self.e[event]) });
     }
 
-    pub(super) fn context_wait(&self, context: CUcontext, event: usize) {
+    pub fn context_wait(&self, context: CUcontext, event: usize) {
         self.number(unsafe { self.raw.cuCtxWaitEvent.unwrap()(context, self.e[event]) });
     }
 
-    pub(super) fn context(&self) -> CUcontext {
+    pub fn context(&self) -> CUcontext {
         let mut context = null_mut();
         self.number(unsafe { (self.raw.cuCtxGetCurrent)(&mut context) });
         context
     }
 
     /// Runs something in another context.
-    pub(super) fn elsewhere<R>(&self, run: impl FnOnce(CUcontext) -> R) -> R {
+    pub fn elsewhere<R>(&self, run: impl FnOnce(CUcontext) -> R) -> R {
         let (mut context, mut popped) = (null_mut(), null_mut());
         unsafe {
             self.number((self.raw.cuCtxCreate_v2)(&mut context, 0, 0));
@@ -188,12 +182,12 @@ impl<'a> Desk<'a> {
         }
     }
 
-    pub(super) fn capture(&self, stream: CUstream) {
+    pub fn capture(&self, stream: CUstream) {
         let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
         self.number(unsafe { (self.raw.cuStreamBeginCapture_v2)(stream, mode) });
     }
 
-    pub(super) fn end_capture(&self, stream: CUstream) -> CUgraphExec {
+    pub fn end_capture(&self, stream: CUstream) -> CUgraphExec {
         let (mut graph, mut exec) = (null_mut(), null_mut());
         unsafe {
             self.number((self.raw.cuStreamEndCapture)(stream, &mut graph));
@@ -203,30 +197,30 @@ impl<'a> Desk<'a> {
         exec
     }
 
-    pub(super) fn captured(&self, body: impl FnOnce()) -> CUgraphExec {
+    pub fn captured(&self, body: impl FnOnce()) -> CUgraphExec {
         self.capture(self.c);
         body();
         self.end_capture(self.c)
     }
 
-    pub(super) fn launch(&self, exec: CUgraphExec, stream: CUstream) -> u64 {
+    pub fn launch(&self, exec: CUgraphExec, stream: CUstream) -> u64 {
         self.number(unsafe { (self.raw.cuGraphLaunch)(exec, stream) })
     }
 }
 
-pub(super) fn synchronous_copy(
+pub fn synchronous_copy(
     p: &Desk<'_>,
 ) -> unsafe extern "C" fn(*mut c_void, CUdeviceptr, usize) -> CUresult {
     unsafe { std::mem::transmute(p.raw.resolve(c"cuMemcpyDtoH_v2")) }
 }
 
-pub(super) fn synchronous_memset(
+pub fn synchronous_memset(
     p: &Desk<'_>,
 ) -> unsafe extern "C" fn(CUdeviceptr, u8, usize) -> CUresult {
     unsafe { std::mem::transmute(p.raw.resolve(c"cuMemsetD8_v2")) }
 }
 
 /// A kernel in this stream touches the buffer.
-pub(super) fn tell(p: &Desk<'_>, stream: CUstream, write: bool) -> u64 {
+pub fn tell(p: &Desk<'_>, stream: CUstream, write: bool) -> u64 {
     p.raw.work(stream, p.buffer, 64, write)
 }

@@ -21,7 +21,7 @@ use std::sync::Mutex;
 use cuda_order_check_engine::{Finding, Problem, Report, Side};
 use cuda_order_check_preload as preload;
 
-use super::preload::settings;
+use super::front::settings;
 use super::*;
 use Area::*;
 

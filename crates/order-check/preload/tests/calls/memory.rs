@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use cuda_order_check_engine::Problem;
 use cuda_order_check_preload as preload;
 
-use super::desk::synchronous_copy;
-use super::preload::{FRONT, Seen, WITH_KERNELS, found, launch_of, seen, settings, with_kernels};
+use super::front::{FRONT, Seen, WITH_KERNELS, found, launch_of, seen, settings, with_kernels};
 use super::*;
-use crate::pools::{Pool, alloc_from, create, destroy, props};
+use cuda_events_test_support::planted::desk::synchronous_copy;
+use cuda_events_test_support::pools::{Pool, alloc_from, create, destroy, props};
 
 /// Where it is.
 const AT: u64 = 0x7_1000_0000;
@@ -227,7 +227,7 @@ fn the_first_call_that_gives_an_address_is_reported() {
             let text = found[0].to_string();
             let memory = text.lines().find(|line| line.starts_with("  bytes ")).expect(&text);
             // With lines of files, the place is where the macro that makes the call stands.
-            let here = ["preload_memory", "tests/calls/"].iter().any(|at| memory.contains(at));
+            let here = ["calls::memory", "tests/calls/"].iter().any(|at| memory.contains(at));
             assert!(memory.contains("that ") && here, "{text}");
             let report = found[0].report().expect("an error");
             let allocation = report.allocation.as_ref().expect("it is known");

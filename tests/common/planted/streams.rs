@@ -3,10 +3,10 @@
 use super::desk::{synchronous_copy, synchronous_memset};
 use super::host::frees_in_order;
 use super::{FREED, NON_BLOCKING, RACE, Row};
-use crate::common::*;
+use crate::raw::*;
 
 #[rustfmt::skip] // A row in few lines.
-pub(super) const ROWS: &[Row] = &[
+pub const ROWS: &[Row] = &[
     // Two streams.
     ("write and read", RACE, |p| {
         let one = p.writes(p.a);

@@ -10,7 +10,7 @@ use std::time::Duration;
 use cuda_order_check_preload as preload;
 use cuda_soft_driver::abi::CUDA_HOST_NODE_PARAMS;
 
-use super::preload::{FRONT, found, settings};
+use super::front::{FRONT, found, settings};
 use super::*;
 
 unsafe extern "C" fn nothing(_: *mut c_void) {}

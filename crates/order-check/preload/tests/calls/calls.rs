@@ -4,7 +4,7 @@ use std::ptr::{null, null_mut};
 
 use cuda_order_check_preload::Settings;
 
-use super::preload::{FRONT, Program, found, judged_alike};
+use super::front::{FRONT, Program, found, judged_alike};
 use super::*;
 
 unsafe extern "C" fn nothing(_: CUstream, _: CUresult, _: *mut c_void) {}

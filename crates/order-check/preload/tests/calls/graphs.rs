@@ -4,10 +4,9 @@ use std::ptr::null_mut;
 
 use cuda_soft_driver::abi::{CUDA_HOST_NODE_PARAMS, Copy3D, MemsetParams, Side3D, UpdateInfo};
 
-use super::preload::{FRONT, Program, found, judged_alike, judged_alike_at_random};
-use super::preload_unknown::kernel;
+use super::front::{FRONT, Program, found, judged_alike, judged_alike_at_random};
+use super::unknown::kernel;
 use super::*;
-use crate::kernels::NodeParams;
 
 /// A graph under construction, with the nodes that were added.
 struct Built<'a> {

@@ -8,7 +8,7 @@ use cuda_events::sys::*;
 
 use super::desk::{Desk, tell};
 use super::{EQ, GEQ, NON_BLOCKING, Pair, RACE, Row, word, word_address};
-use crate::common::*;
+use crate::raw::*;
 
 fn await_at(p: &Desk<'_>, stream: CUstream, word: CUdeviceptr) {
     let wait = p.raw.cuStreamWaitValue32_v2.unwrap();
@@ -55,7 +55,7 @@ fn stored(p: &Desk<'_>, sets: &dyn Fn() -> u64) -> Pair {
 }
 
 #[rustfmt::skip] // A row in few lines.
-pub(super) const ROWS: &[Row] = &[
+pub const ROWS: &[Row] = &[
     // The default streams.
     ("a non-blocking stream and the legacy default stream", RACE, |p| {
         let stream = p.raw.stream(u32::from(!p.mended));

@@ -5,7 +5,7 @@ use std::ffi::CStr;
 
 use cuda_order_check_preload as preload;
 
-use super::preload::{FRONT, found, launch_of, with_kernels};
+use super::front::{FRONT, found, launch_of, with_kernels};
 use super::*;
 
 /// Each has an address of its own.

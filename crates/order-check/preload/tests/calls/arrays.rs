@@ -7,8 +7,8 @@ use std::ptr::null_mut;
 use cuda_order_check_preload as preload;
 use cuda_soft_driver::abi::{Copy3D, Side3D};
 
-use super::preload::{FRONT, Program, found};
-use super::preload_unknown::{install, summary};
+use super::front::{FRONT, Program, found};
+use super::unknown::{install, summary};
 use super::*;
 
 /// Each has an address of its own.

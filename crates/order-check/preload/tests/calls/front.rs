@@ -383,7 +383,7 @@ fn a_pair_is_reported_again_with_the_stack_of_the_launch() {
                 let text = all[0].to_string();
                 // The name as in its source, and where the program launched it.
                 assert!(text.contains("  reads    kernel fill in stream "), "{text}");
-                let launch = "           at calls::order::preload::launch_of, called by ";
+                let launch = "           at calls::front::launch_of, called by ";
                 assert_eq!(text.matches(launch).count(), 1, "{text}");
             }
         }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use cuda_order_check_preload as preload;
 
-use super::preload::{FRONT, found, settings};
+use super::front::{FRONT, found, settings};
 use super::*;
 
 /// The stream that another thread uses once it has seen the value, and the memory there.

@@ -8,9 +8,8 @@ use std::ptr::null_mut;
 use cuda_order_check_preload as preload;
 use cuda_soft_driver::{ExternalSemaphore, SemaphoreKind};
 
-use super::preload::{FRONT, found};
+use super::front::{FRONT, found};
 use super::*;
-use crate::kernels::NodeParams;
 
 fn log() -> PathBuf {
     std::env::temp_dir().join(format!("order-check-unknown-{}", std::process::id()))
