@@ -25,69 +25,11 @@ fn code(text: &str) -> Result<Code, NoCode> {
 type Judge = fn(u64, u64, u64) -> u64;
 
 /// The numbers are in `%rd1` to `%rd3`, their lower parts in `%r1` and `%rs1` and so on. The result
-/// is in `%rd0`, `%r0` or `%rs0`, by its bits.
+/// is in `%rd0`, `%r0` or `%rs0`, by its bits. `by_type` has the others.
 const COMPUTED: &[(&str, u32, Judge)] = &[
-    ("add.s32 %r0, %r1, %r2;", 32, |a, b, _| a.wrapping_add(b)),
-    ("add.u64 %rd0, %rd1, %rd2;", 64, |a, b, _| a.wrapping_add(b)),
-    ("add.s64 %rd0, %rd1, -7;", 64, |a, _, _| a.wrapping_sub(7)),
-    ("sub.s32 %r0, %r1, %r2;", 32, |a, b, _| a.wrapping_sub(b)),
-    ("sub.u64 %rd0, %rd1, %rd2;", 64, |a, b, _| a.wrapping_sub(b)),
     ("sub.s32 %r0, 9, %r2;", 32, |_, b, _| 9_u64.wrapping_sub(b)),
-    ("add.s16 %rs0, %rs1, %rs2;", 16, |a, b, _| a.wrapping_add(b)),
-    ("mul.lo.s32 %r0, %r1, %r2;", 32, |a, b, _| a.wrapping_mul(b)),
-    ("mul.lo.u64 %rd0, %rd1, %rd2;", 64, |a, b, _| a.wrapping_mul(b)),
-    ("mul.lo.s16 %rs0, %rs1, %rs2;", 16, |a, b, _| a.wrapping_mul(b)),
-    ("mul.hi.s32 %r0, %r1, %r2;", 32, |a, b, _| (s32(a).wrapping_mul(s32(b)) >> 32) as u64),
-    ("mul.hi.u32 %r0, %r1, %r2;", 32, |a, b, _| (u32(a) * u32(b)) >> 32),
-    ("mul.wide.s32 %rd0, %r1, %r2;", 64, |a, b, _| s32(a).wrapping_mul(s32(b)) as u64),
-    ("mul.wide.u32 %rd0, %r1, %r2;", 64, |a, b, _| u32(a) * u32(b)),
-    ("mul.wide.s16 %r0, %rs1, %rs2;", 32, |a, b, _| (s16(a) * s16(b)) as u64),
-    ("mul.wide.u16 %r0, %rs1, %rs2;", 32, |a, b, _| u16(a) * u16(b)),
-    ("mad.lo.s32 %r0, %r1, %r2, %r3;", 32, |a, b, c| a.wrapping_mul(b).wrapping_add(c)),
-    ("mad.hi.s32 %r0, %r1, %r2, %r3;", 32, |a, b, c| {
-        ((s32(a).wrapping_mul(s32(b)) >> 32) as u64).wrapping_add(c)
-    }),
-    ("mad.hi.u32 %r0, %r1, %r2, %r3;", 32, |a, b, c| ((u32(a) * u32(b)) >> 32).wrapping_add(c)),
-    ("mad.wide.s32 %rd0, %r1, %r2, %rd3;", 64, |a, b, c| {
-        (s32(a).wrapping_mul(s32(b)) as u64).wrapping_add(c)
-    }),
-    ("mad.wide.u32 %rd0, %r1, %r2, %rd3;", 64, |a, b, c| (u32(a) * u32(b)).wrapping_add(c)),
-    ("mad.wide.u16 %r0, %rs1, %rs2, %r3;", 32, |a, b, c| (u16(a) * u16(b)).wrapping_add(c)),
-    ("mad.lo.s64 %rd0, %rd1, %rd2, %rd3;", 64, |a, b, c| a.wrapping_mul(b).wrapping_add(c)),
-    ("div.s32 %r0, %r1, %r2;", 32, |a, b, _| (s32(a) as i32).wrapping_div(b as i32) as u64),
-    ("div.u32 %r0, %r1, %r2;", 32, |a, b, _| u32(a) / u32(b)),
-    ("div.s64 %rd0, %rd1, %rd2;", 64, |a, b, _| (a as i64).wrapping_div(b as i64) as u64),
-    ("div.u64 %rd0, %rd1, %rd2;", 64, |a, b, _| a / b),
-    ("rem.s32 %r0, %r1, %r2;", 32, |a, b, _| (a as i32).wrapping_rem(b as i32) as u64),
-    ("rem.u32 %r0, %r1, 24;", 32, |a, _, _| u32(a) % 24),
-    ("rem.s64 %rd0, %rd1, %rd2;", 64, |a, b, _| (a as i64).wrapping_rem(b as i64) as u64),
-    ("rem.u64 %rd0, %rd1, 1000;", 64, |a, _, _| a % 1000),
-    ("div.u16 %rs0, %rs1, %rs2;", 16, |a, b, _| u16(a) / u16(b)),
-    ("div.s16 %rs0, %rs1, 3;", 16, |a, _, _| (s16(a) / 3) as u64),
-    ("shl.b32 %r0, %r1, %r2;", 32, |a, b, _| u32(a).checked_shl(b as u32).unwrap_or(0)),
-    ("shl.b32 %r0, %r1, 5;", 32, |a, _, _| a << 5),
-    ("shl.b16 %rs0, %rs1, 3;", 16, |a, _, _| a << 3),
-    ("shl.b64 %rd0, %rd1, %r2;", 64, |a, b, _| a.checked_shl(b as u32).unwrap_or(0)),
-    ("shl.b64 %rd0, %rd1, 3;", 64, |a, _, _| a << 3),
-    ("shl.b64 %rd0, %rd1, 35;", 64, |a, _, _| a << 35),
-    ("shr.u32 %r0, %r1, %r2;", 32, |a, b, _| u32(a).checked_shr(b as u32).unwrap_or(0)),
-    ("shr.u32 %r0, %r1, 4;", 32, |a, _, _| u32(a) >> 4),
-    ("shr.s32 %r0, %r1, %r2;", 32, |a, b, _| (s32(a) >> (b as u32).min(31)) as u64),
-    ("shr.s32 %r0, %r1, 4;", 32, |a, _, _| (s32(a) >> 4) as u64),
-    ("shr.u16 %rs0, %rs1, 3;", 16, |a, _, _| u16(a) >> 3),
-    ("shr.s16 %rs0, %rs1, 3;", 16, |a, _, _| (s16(a) >> 3) as u64),
-    ("shr.u64 %rd0, %rd1, %r2;", 64, |a, b, _| a.checked_shr(b as u32).unwrap_or(0)),
     ("shr.u64 %rd1, %rd1, 7; mov.u64 %rd0, %rd1;", 64, |a, _, _| a >> 7),
-    ("shr.u64 %rd0, %rd1, 33;", 64, |a, _, _| a >> 33),
-    ("shr.s64 %rd0, %rd1, %r2;", 64, |a, b, _| ((a as i64) >> (b as u32).min(63)) as u64),
-    ("shr.s64 %rd0, %rd1, 40;", 64, |a, _, _| ((a as i64) >> 40) as u64),
-    ("and.b32 %r0, %r1, -16;", 32, |a, _, _| a & !15),
-    ("and.b64 %rd0, %rd1, -256;", 64, |a, _, _| a & !255),
     ("and.b64 %rd0, %rd1, 0xffffffff00000;", 64, |a, _, _| a & 0xf_ffff_fff0_0000),
-    ("or.b64 %rd0, %rd1, %rd2;", 64, |a, b, _| a | b),
-    ("xor.b32 %r0, %r1, %r2;", 32, |a, b, _| a ^ b),
-    ("not.b64 %rd0, %rd1;", 64, |a, _, _| !a),
-    ("not.b32 %r0, %r1;", 32, |a, _, _| !a),
     ("lop3.b32 %r0, %r1, %r2, %r3, 0xe8;", 32, |a, b, c| a & b | a & c | b & c),
     ("lop3.b32 %r0, %r1, %r2, %r3, 0xd8;", 32, |a, b, c| a & !c | b & c),
     ("shf.l.wrap.b32 %r0, %r1, %r2, %r3;", 32, |a, b, c| both(a, b) << (c & 31) >> 32),
@@ -96,55 +38,15 @@ const COMPUTED: &[(&str, u32, Judge)] = &[
     }),
     ("shf.r.wrap.b32 %r0, %r1, %r2, %r3;", 32, |a, b, c| both(a, b) >> (c & 31)),
     ("shf.r.clamp.b32 %r0, %r1, %r2, %r3;", 32, |a, b, c| both(a, b) >> u32(c).min(32)),
-    ("min.s32 %r0, %r1, %r2;", 32, |a, b, _| s32(a).min(s32(b)) as u64),
-    ("max.u32 %r0, %r1, %r2;", 32, |a, b, _| u32(a).max(u32(b))),
-    ("min.u16 %rs0, %rs1, %rs2;", 16, |a, b, _| u16(a).min(u16(b))),
-    ("max.s16 %rs0, %rs1, %rs2;", 16, |a, b, _| s16(a).max(s16(b)) as u64),
-    ("min.s64 %rd0, %rd1, %rd2;", 64, |a, b, _| (a as i64).min(b as i64) as u64),
-    ("max.u64 %rd0, %rd1, %rd2;", 64, |a, b, _| a.max(b)),
-    ("neg.s32 %r0, %r1;", 32, |a, _, _| a.wrapping_neg()),
-    ("neg.s64 %rd0, %rd1;", 64, |a, _, _| a.wrapping_neg()),
-    ("abs.s32 %r0, %r1;", 32, |a, _, _| (a as i32).wrapping_abs() as u64),
     ("bfe.u32 %r0, %r1, 5, 9;", 32, |a, _, _| a >> 5 & 0x1ff),
     ("bfe.s32 %r0, %r1, 5, 9;", 32, |a, _, _| (s32(a << 18) >> 23) as u64),
-    ("cvt.u64.u32 %rd0, %r1;", 64, |a, _, _| u32(a)),
-    ("cvt.s64.s32 %rd0, %r1;", 64, |a, _, _| s32(a) as u64),
-    ("cvt.u64.s32 %rd0, %r1;", 64, |a, _, _| s32(a) as u64),
-    ("cvt.u32.u64 %r0, %rd1;", 32, |a, _, _| a),
-    ("cvt.u32.u16 %r0, %rs1;", 32, |a, _, _| u16(a)),
-    ("cvt.s32.s16 %r0, %rs1;", 32, |a, _, _| s16(a) as u64),
-    ("cvt.s64.s16 %rd0, %rs1;", 64, |a, _, _| s16(a) as u64),
-    ("cvt.u32.u8 %r0, %r1;", 32, |a, _, _| a & 255),
-    ("cvt.s32.s8 %r0, %r1;", 32, |a, _, _| a as i8 as u64),
-    ("cvt.u8.u32 %r0, %r1;", 32, |a, _, _| a & 255),
-    ("cvt.s8.s32 %r0, %r1;", 32, |a, _, _| a as i8 as u64),
-    ("cvt.u64.u8 %rd0, %rs1;", 64, |a, _, _| a & 255),
     ("mov.b64 %rd0, {%r1, %r2};", 64, |a, b, _| both(a, b)),
     ("mov.b64 {%r4, %r0}, %rd1;", 32, |a, _, _| a >> 32),
     ("mov.b64 {%r0, _}, %rd1;", 32, |a, _, _| a),
     ("mov.u64 %rd0, 0x123456789abcdef0;", 64, |_, _, _| 0x1234_5678_9abc_def0),
     ("mov.u32 %r0, WARP_SZ;", 32, |_, _, _| 32),
-    ("setp.lt.s32 %p1, %r1, %r2; selp.b32 %r0, %r1, %r2, %p1;", 32, |a, b, _| {
-        if s32(a) < s32(b) { a } else { b }
-    }),
     ("setp.lo.s32 %p1, %r1, %r2; selp.b64 %rd0, %rd1, %rd3, %p1;", 64, |a, b, c| {
         if u32(a) < u32(b) { a } else { c }
-    }),
-    ("setp.ge.s64 %p1, %rd1, %rd2; selp.u32 %r0, 1, 2, %p1;", 32, |a, b, _| {
-        if a as i64 >= b as i64 { 1 } else { 2 }
-    }),
-    (
-        "setp.gt.u64 %p1, %rd1, %rd2; selp.u32 %r0, 1, 2, %p1;",
-        32,
-        |a, b, _| {
-            if a > b { 1 } else { 2 }
-        },
-    ),
-    ("setp.le.s16 %p1, %rs1, %rs2; selp.u32 %r0, 1, 2, %p1;", 32, |a, b, _| {
-        if s16(a) <= s16(b) { 1 } else { 2 }
-    }),
-    ("setp.hs.u16 %p1, %rs1, %rs2; selp.u32 %r0, 1, 2, %p1;", 32, |a, b, _| {
-        if u16(a) >= u16(b) { 1 } else { 2 }
     }),
     ("setp.ne.b32 %p1|%p2, %r1, %r2; selp.u32 %r0, 1, 2, %p2;", 32, |a, b, _| {
         if u32(a) == u32(b) { 1 } else { 2 }
@@ -192,16 +94,137 @@ fn s32(number: u64) -> i64 {
     number as i32 as i64
 }
 
-fn u16(number: u64) -> u64 {
-    number & 0xffff
-}
-
-fn s16(number: u64) -> i64 {
-    number as i16 as i64
-}
-
 fn both(low: u64, high: u64) -> u64 {
     u32(low) | high << 32
+}
+
+/// The number that these bits are.
+fn number(signed: bool, bits: u32, of: u64) -> i128 {
+    let above = 64 - bits;
+    if signed { ((of << above) as i64 >> above).into() } else { (of << above >> above).into() }
+}
+
+/// Instructions, each with the bits of its result and what that is.
+#[derive(Default)]
+struct Rows(Vec<(String, u32, Box<dyn Fn(u64, u64, u64) -> u64>)>);
+
+impl Rows {
+    fn add(&mut self, bits: u32, text: String, judge: impl Fn(u64, u64, u64) -> u64 + 'static) {
+        self.0.push((text, bits, Box::new(judge)));
+    }
+}
+
+type Two = fn(i128, i128) -> i128;
+type Compare = fn(&i128, &i128) -> bool;
+
+const TWO: [(&str, Two); 10] = [
+    ("add", |a, b| a + b),
+    ("sub", |a, b| a - b),
+    ("mul.lo", i128::wrapping_mul),
+    ("div", |a, b| a / b),
+    ("rem", |a, b| a % b),
+    ("min", i128::min),
+    ("max", i128::max),
+    ("and", |a, b| a & b),
+    ("or", |a, b| a | b),
+    ("xor", |a, b| a ^ b),
+];
+
+/// The last four are of numbers without sign, whatever the type.
+const COMPARED: [(&str, Compare); 10] = [
+    ("eq", i128::eq),
+    ("ne", i128::ne),
+    ("lt", i128::lt),
+    ("le", i128::le),
+    ("gt", i128::gt),
+    ("ge", i128::ge),
+    ("lo", i128::lt),
+    ("ls", i128::le),
+    ("hi", i128::gt),
+    ("hs", i128::ge),
+];
+
+/// Each instruction of whole numbers for each type and width.
+fn by_type(rows: &mut Rows) {
+    let register = |bits, at| format!("%{}{at}", ["rs", "r", "rd"][bits as usize / 32]);
+    let letter = |signed| if signed { 's' } else { 'u' };
+    for (bits, signed) in [16, 32, 64].into_iter().flat_map(|bits| [(bits, false), (bits, true)]) {
+        let [to, a, b, c] = [0, 1, 2, 3].map(|at| register(bits, at));
+        let kind = format!("{}{bits}", letter(signed));
+        let of = move |x| number(signed, bits, x);
+        for (name, judge) in TWO {
+            let letter = if ["and", "or", "xor"].contains(&name) { 'b' } else { letter(signed) };
+            let text = format!("{name}.{letter}{bits} {to}, {a}");
+            rows.add(bits, format!("{text}, {b};"), move |a, b, _| judge(of(a), of(b)) as u64);
+            for by in [3, if signed { -7 } else { 1000 }] {
+                rows.add(bits, format!("{text}, {by};"), move |a, _, _| judge(of(a), by) as u64);
+            }
+        }
+        for (at, (name, judge)) in COMPARED.into_iter().enumerate() {
+            let select = format!("selp.b{bits} {to}, {b}, {c}, %p1;");
+            let text = format!("setp.{name}.{kind} %p1, {a}, {b}; {select}");
+            rows.add(bits, text, move |a, b, c| {
+                let of = |x| number(signed && at < 6, bits, x);
+                if judge(&of(a), &of(b)) { b } else { c }
+            });
+        }
+        if bits < 64 {
+            let wide = bits * 2;
+            let [to, c] = [0, 3].map(|at| register(wide, at));
+            rows.add(wide, format!("mul.wide.{kind} {to}, {a}, {b};"), move |a, b, _| {
+                (of(a) * of(b)) as u64
+            });
+            rows.add(wide, format!("mad.wide.{kind} {to}, {a}, {b}, {c};"), move |a, b, c| {
+                (of(a) * of(b) + i128::from(c)) as u64
+            });
+        }
+        rows.add(bits, format!("mad.lo.{kind} {to}, {a}, {b}, {c};"), |a, b, c| {
+            a.wrapping_mul(b).wrapping_add(c)
+        });
+        if bits == 32 {
+            let high = move |a, b| ((of(a) * of(b)) >> 32) as u64;
+            rows.add(bits, format!("mul.hi.{kind} {to}, {a}, {b};"), move |a, b, _| high(a, b));
+            rows.add(bits, format!("mad.hi.{kind} {to}, {a}, {b}, {c};"), move |a, b, c| {
+                high(a, b).wrapping_add(c)
+            });
+            rows.add(bits, format!("bfe.{kind} {to}, {a}, 5, 9;"), move |a, _, _| {
+                number(signed, 9, a >> 5) as u64
+            });
+        }
+        rows.add(bits, format!("not.b{bits} {to}, {a};"), |a, _, _| !a);
+        if signed {
+            rows.add(bits, format!("neg.{kind} {to}, {a};"), |a, _, _| a.wrapping_neg());
+        }
+        if signed && bits < 64 {
+            rows.add(bits, format!("abs.{kind} {to}, {a};"), move |a, _, _| of(a).abs() as u64);
+        }
+        // By a number of 32 bits without sign, which may be larger than the width.
+        let numbers = [0, 5, 30, 31, 32, 33, 63, 64, 200].map(Some);
+        for fixed in numbers.into_iter().chain([None]) {
+            let shift = fixed.map_or("%r2".to_owned(), |by| by.to_string());
+            let by = move |b| fixed.unwrap_or(u32(b)).min(64);
+            rows.add(bits, format!("shr.{kind} {to}, {a}, {shift};"), move |a, b, _| {
+                (of(a) >> by(b)) as u64
+            });
+            rows.add(bits, format!("shl.b{bits} {to}, {a}, {shift};"), move |a, b, _| {
+                (of(a) << by(b)) as u64
+            });
+        }
+    }
+    // From each type to each, in registers that may be wider than either.
+    let types = || [8, 16, 32, 64].into_iter().flat_map(|bits| [(false, bits), (true, bits)]);
+    for (into, of) in types().flat_map(|into| types().map(move |of| (into, of))) {
+        let [to, from] = [into, of].map(|(signed, bits)| format!("{}{bits}", letter(signed)));
+        for (result, source) in [16, 32, 64].map(|to| [16, 32, 64].map(|of| (to, of))).concat() {
+            if result < into.1 || source < of.1 {
+                continue;
+            }
+            let operands = format!("{}, {};", register(result, 0), register(source, 1));
+            rows.add(result, format!("cvt.{to}.{from} {operands}"), move |a, _, _| {
+                number(into.0, into.1, number(of.0, of.1, a) as u64) as u64
+            });
+        }
+    }
 }
 
 /// A kernel that reads the byte at the address that the result of these instructions is. To the first
@@ -248,17 +271,22 @@ const NUMBERS: [u64; 16] = [
 fn instructions_compute_what_they_say() {
     const THREADS: u32 = 5;
     let (mut compared, mut exact) = (0, 0);
-    for &(instructions, bits, judge) in COMPUTED {
-        let code = code(&reading(instructions, bits))
+    let mut rows = Rows::default();
+    by_type(&mut rows);
+    for &(text, bits, judge) in COMPUTED {
+        rows.add(bits, text.to_owned(), judge);
+    }
+    for (row, (instructions, bits, judge)) in rows.0.into_iter().enumerate() {
+        let code = code(&reading(&instructions, bits))
             .unwrap_or_else(|error| panic!("{instructions}: {error}"));
         // Whatever the parameters are: they may be any numbers then.
         summary(&code).unwrap_or_else(|error| panic!("{instructions}: {error}"));
-        for at in (0..NUMBERS.len() * NUMBERS.len()).step_by(3) {
+        for at in (row % 29..NUMBERS.len() * NUMBERS.len()).step_by(29) {
             let (a, b) = (NUMBERS[at % 16], NUMBERS[at / 16]);
             let c = NUMBERS[(at * 7 + at / 16 * 3) % 16];
             // What a division by zero gives is not said.
             let divides = instructions.starts_with("div") || instructions.starts_with("rem");
-            if divides && (b as u32 == 0 || bits == 16 && u16(b) == 0) {
+            if divides && (b as u32 == 0 || bits == 16 && b as u16 == 0) {
                 continue;
             }
             let parameters = [a, b, c].map(u64::to_le_bytes).concat();
@@ -286,7 +314,7 @@ fn instructions_compute_what_they_say() {
             }
         }
     }
-    assert!(compared > 14_000 && exact > 6_000, "{compared} {exact}");
+    assert!(compared > 7_000 && exact > 3_000, "{compared} {exact}");
 }
 
 /// The accesses of a thread, each with its first byte and how many there are.
@@ -398,7 +426,7 @@ fn parameters_are_read_in_parts() {
         ("ld.param.s32 %rd0, [s+12];", s32(number(20, 4)) as u64),
         ("ld.param.u8 %rd0, [s+1];", number(9, 1)),
         ("ld.param.s8 %rd0, [s+1];", number(9, 1) as i8 as u64),
-        ("ld.param.s16 %r0, [s+4]; cvt.s64.s32 %rd0, %r0;", s16(number(12, 2)) as u64),
+        ("ld.param.s16 %r0, [s+4]; cvt.s64.s32 %rd0, %r0;", number(12, 2) as i16 as u64),
         ("ld.param.u16 %rs0, [s+6]; cvt.u64.u16 %rd0, %rs0;", number(14, 2)),
         ("ld.param.v2.u32 {%r0, %r1}, [s+8]; cvt.u64.u32 %rd0, %r1;", number(20, 4)),
         ("mov.b64 %rd1, s; add.s64 %rd1, %rd1, 4; ld.param.u64 %rd0, [%rd1+4];", number(16, 8)),
@@ -543,7 +571,6 @@ fn words_flow_through_what_is_not_followed() {
             "add.cc.u32 %r5, %r1, 1; addc.u32 %r6, 0, 0; mov.b64 %rd0, {%r6, %r6};",
             [true, false, false],
         ),
-        ("cvt.rn.f64.u64 %d1, %rd3; cvt.rzi.u64.f64 %rd0, %d1;", [false, false, true]),
         (
             "shfl.sync.bfly.b32 %r5|%p1, %r3, 1, 31, -1; mov.b64 %rd0, {%r1, %r5};",
             [true, true, false],
