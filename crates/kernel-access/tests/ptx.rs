@@ -104,9 +104,11 @@ fn number(signed: bool, bits: u32, of: u64) -> i128 {
     if signed { ((of << above) as i64 >> above).into() } else { (of << above >> above).into() }
 }
 
+type Judged = Box<dyn Fn(u64, u64, u64) -> u64>;
+
 /// Instructions, each with the bits of its result and what that is.
 #[derive(Default)]
-struct Rows(Vec<(String, u32, Box<dyn Fn(u64, u64, u64) -> u64>)>);
+struct Rows(Vec<(String, u32, Judged)>);
 
 impl Rows {
     fn add(&mut self, bits: u32, text: String, judge: impl Fn(u64, u64, u64) -> u64 + 'static) {
@@ -196,7 +198,9 @@ fn by_type(rows: &mut Rows) {
             rows.add(bits, format!("neg.{kind} {to}, {a};"), |a, _, _| a.wrapping_neg());
         }
         if signed && bits < 64 {
-            rows.add(bits, format!("abs.{kind} {to}, {a};"), move |a, _, _| of(a).abs() as u64);
+            rows.add(bits, format!("abs.{kind} {to}, {a};"), move |a, _, _| {
+                of(a).unsigned_abs() as u64
+            });
         }
         // By a number of 32 bits without sign, which may be larger than the width.
         let numbers = [0, 5, 30, 31, 32, 33, 63, 64, 200].map(Some);
