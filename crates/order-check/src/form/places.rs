@@ -148,10 +148,10 @@ mod tests {
     use super::*;
     use crate::op::ThreadId;
 
-    fn shown(texts: [&'static str; 2]) -> [String; 2] {
+    fn shown(texts: [&str; 2]) -> [String; 2] {
         let [one, two] = texts.map(|text| {
             let mut call = Call::new("cuMemsetD8Async", 7, ThreadId(1));
-            call.backtrace = Some(Arc::new(text));
+            call.backtrace = Some(Arc::new(text.to_owned()));
             call
         });
         ways(&one, &two).map(|way| {
@@ -165,24 +165,21 @@ mod tests {
         const ZERO: &str = "Python: zero_, at /x/site-packages/torch/a.py:1\n";
         let fill = format!("{ZERO}Python: fill, at a.py:3\nPython: <module>, at a.py:9\nzero\n");
         let used = "Python: use, at a.py:5\nPython: <module>, at a.py:9\n".to_owned();
-        let [fill, used] = [fill, used].map(|text| &*text.leak());
-        assert_eq!(shown([fill, used]), ["a.py:3 (fill) < a.py:9", "a.py:5 (use) < a.py:9"]);
+        assert_eq!(shown([&fill, &used]), ["a.py:3 (fill) < a.py:9", "a.py:5 (use) < a.py:9"]);
         // A function that both go through says nothing.
-        let [fill, used] =
-            [fill, used].map(|text| &*format!("Python: call, at a.py:1\n{text}").leak());
-        assert_eq!(shown([fill, used]), ["a.py:3 (fill) < a.py:9", "a.py:5 (use) < a.py:9"]);
+        let [fill, used] = [fill, used].map(|text| format!("Python: call, at a.py:1\n{text}"));
+        assert_eq!(shown([&fill, &used]), ["a.py:3 (fill) < a.py:9", "a.py:5 (use) < a.py:9"]);
         // Of a kernel there may be no backtrace.
         assert_eq!(
-            shown([fill, ""]),
+            shown([&fill, ""]),
             ["a.py:1 (call) < a.py:3 (fill), a.py:9", "call #7 (cuMemsetD8Async) < "]
         );
         // Two calls of one line of the program are in a package.
         const RUN: &str = "Python: run, at a.py:2";
-        let [one, two] = ["save", "load"].map(|name| {
-            &*format!("{ZERO}Python: {name}, at /x/site-packages/trl/t.py:4\n{RUN}").leak()
-        });
+        let [one, two] = ["save", "load"]
+            .map(|name| format!("{ZERO}Python: {name}, at /x/site-packages/trl/t.py:4\n{RUN}"));
         assert_eq!(
-            shown([one, two]),
+            shown([&one, &two]),
             ["trl/t.py:4 (save) < a.py:2 (run)", "trl/t.py:4 (load) < a.py:2 (run)"]
         );
         assert_eq!(shown([RUN, RUN]), ["a.py:2 (run) < "; 2]);
