@@ -6,11 +6,12 @@ use cuda_order_check_engine::feed::{
 };
 use cuda_order_check_engine::{
     Access, AccessKind, Cell, Compare, ContextId, EventId, Finding, GraphId, HostOrder, Options,
-    StreamId, ThreadId,
+    StreamId, ThreadId, Warnings,
 };
 
+/// How many findings there were, and their texts.
 #[derive(Default)]
-struct Count(usize);
+struct Count(usize, String);
 
 impl Observer for Count {
     fn thread(&self) -> ThreadId {
@@ -21,8 +22,9 @@ impl Observer for Count {
         thread.0.to_string()
     }
 
-    fn finding(&mut self, _finding: Finding) {
+    fn finding(&mut self, finding: Finding) {
         self.0 += 1;
+        self.1 += &finding.to_string();
     }
 }
 
@@ -591,4 +593,85 @@ fn only_work_that_waits_is_held_back() {
         let said = feed.assumed().map(|(_, _, count)| count).sum::<u64>() - before;
         assert_eq!(said, u64::from(expected), "behind {what}");
     }
+}
+
+/// A finding says what there was between its calls, and of much of it the last.
+#[test]
+fn the_last_calls_between_are_remembered() {
+    type Note = fn(&mut Feed<Count>, StreamId);
+    let query: Note = |feed, stream| {
+        feed.record(EventId(stream.0), stream);
+        feed.event_query(EventId(stream.0), false);
+    };
+    // With how many others it is forgotten, and whether it is of the first one's stream.
+    let cases: [(&str, Note, usize, bool, &str); 5] = [
+        (
+            "cuEventRecord",
+            |feed, stream| feed.call_failed(Some(stream), 400),
+            64,
+            true,
+            "error 400",
+        ),
+        ("cuStreamWaitEvent", |feed, at| feed.call_failed(Some(at), 401), 64, false, "error 401"),
+        ("cuEventRecord", |feed, stream| feed.record(EVENT, stream), 128, true, "only the wait"),
+        (
+            "cuStreamWaitEvent",
+            |feed, stream| {
+                feed.event_exported(EVENT, None);
+                feed.wait(stream, EVENT);
+            },
+            usize::MAX,
+            false,
+            "waited for interprocess event",
+        ),
+        ("cuEventQuery", query, 8, true, "was not done"),
+    ];
+    for (name, note, most, of_first, text) in cases {
+        for (before, after) in [(0, 2), (0, most - 1), (0, most), (most, 0), (2 * most.min(500), 2)]
+        {
+            if before.max(after) > 1000 {
+                continue;
+            }
+            let options = Options::new().warnings(Warnings::all());
+            let mut feed = Feed::new(options, Count::default());
+            let mut number = 0;
+            let mut begin = |feed: &mut Feed<Count>, name| {
+                number += 1;
+                feed.begin(name, number, None);
+            };
+            begin(&mut feed, "cuMemsetD8Async");
+            feed.work(A, &[Access::write(DEVICE, 64)]);
+            let mut others = (0x100..).map(StreamId);
+            for _ in 0..before {
+                begin(&mut feed, name);
+                note(&mut feed, others.next().expect("one"));
+            }
+            begin(&mut feed, name);
+            note(&mut feed, if of_first { A } else { B });
+            for _ in 0..after {
+                begin(&mut feed, name);
+                note(&mut feed, others.next().expect("one"));
+            }
+            begin(&mut feed, "read");
+            match text {
+                "was not done" => feed.host(&[Access::read(DEVICE, 64)]),
+                _ => feed.work(B, &[Access::read(DEVICE, 64)]),
+            }
+            let found = &feed.observer().1;
+            let place = format!("{name}, {text}, {before} before and {after} after: {found}");
+            assert!(found.contains("read"), "{place}");
+            assert_eq!(found.contains(text), after < most, "{place}");
+        }
+    }
+    // Of what a stream waited for and is not known, the last three.
+    let mut feed = Feed::new(Options::default(), Count::default());
+    for number in 1..=5 {
+        feed.begin("cuStreamWaitEvent", number, None);
+        feed.event_exported(EVENT, None);
+        feed.wait(B, EVENT);
+    }
+    feed.work(A, &[Access::write(DEVICE, 64)]);
+    feed.work(B, &[Access::read(DEVICE, 64)]);
+    let named = (1..=5).filter(|at| feed.observer().1.contains(&format!("call #{at} (cuStreamW")));
+    assert_eq!(named.collect::<Vec<_>>(), [3, 4, 5], "{}", feed.observer().1);
 }
