@@ -174,6 +174,14 @@ mod tests {
         assert_eq!(name(path), "and_of_another_one::upload");
         assert_eq!(name(&format!("{path}(float*, int), at a.cpp:3")), "and_of_another_one::upload");
         assert_eq!(name("(anonymous namespace)::upload(int)"), "upload");
+        // One that is as long as it may be is whole, and no template or closure is opened.
+        for first in ["first", "first<", "first{"] {
+            let whole = format!("{first}::{}", "x".repeat(FUNCTION - first.len() - 2));
+            assert_eq!(name(&whole), whole);
+            let shorter = name(&format!("{whole}x"));
+            assert_eq!(shorter.starts_with(first), first != "first", "{shorter}");
+            assert!(shorter.chars().count() <= FUNCTION, "{shorter}");
+        }
     }
 
     #[test]
