@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cuda_order_check_engine::findings::{Certainty, Findings, Sink};
+use cuda_order_check_engine::findings::{Certainty, Findings, Sink, Suppression};
 use cuda_order_check_engine::{
     Access, Call, Checker, ContextId, EventId, Op, Options, StreamId, StreamKind, ThreadId,
     Warnings,
@@ -94,9 +94,10 @@ fn findings(json: &str, sarif: &str) {
     tell("name", 2, Op::StreamName { stream: a, name: "up" });
     tell("cuMemAlloc_v2", 3, Op::Allocate { address: 0x1000, bytes: 64 });
     let accesses = &[Access::write(0x1000, 64)];
+    let parts = [0x1008, 0x1020].map(|at| Access::write(at, 8));
     for line in [5, 5] {
         tell("cuMemsetD8Async", line, Op::Work { stream: a, accesses });
-        tell("cuMemsetD8Async", line + 1, Op::Work { stream: b, accesses });
+        tell("cuMemsetD8Async", line + 1, Op::Work { stream: b, accesses: &parts });
     }
     tell("cuMemFree_v2", 7, Op::Host { accesses: &[Access::free(0x1000, 64)] });
     tell("cuMemsetD8Async", 8, Op::Work { stream: b, accesses });
@@ -108,7 +109,7 @@ fn findings(json: &str, sarif: &str) {
     assert!(all.len() >= 4, "{all:#?}");
     let certainty = Some(Certainty { word: "likely", text: "so it is" });
     findings.add_with(all.remove(0), "copy", certainty);
-    all.into_iter().for_each(|finding| _ = findings.add(finding, ""));
+    all.into_iter().for_each(|finding| _ = findings.add(finding, "other"));
     let times: Vec<u64> =
         findings.errors().to_vec().iter().map(|error| checker.times(error)).collect();
     findings.again(&times);
@@ -145,7 +146,13 @@ fn json_is_as_the_schema_says() {
             // As the text has it.
             assert!(value["text"].as_str().unwrap().contains(&format!(" [{word}]")), "{value}");
         }
+        if value["severity"] != "summary" {
+            let class = if kinds.len() == 1 { "copy" } else { "other" };
+            assert_eq!(value["class"], class, "{value}");
+        }
         if value["class"] == "copy" {
+            let bytes = serde_json::json!([["0x1008", "0x1010"], ["0x1020", "0x1028"]]);
+            assert_eq!((&value["bytes"], &value["allocation"]["offset"]), (&bytes, &8.into()));
             let first = &value["first"];
             assert_eq!(first["place"]["file"], "/tmp/a \"b\".py");
             assert_eq!(
@@ -200,4 +207,68 @@ fn sarif_has_what_its_version_requires() {
     assert!(first["occurrenceCount"].as_u64().unwrap() > 1, "{first}");
     let text = first["message"]["text"].as_str().unwrap();
     assert!(text.starts_with("missing order: ") && text.contains("To mend: after "), "{text}");
+}
+
+/// The summary is written once, in each form, whatever was found.
+#[test]
+fn the_summary_has_the_counts() {
+    let mut checker = Checker::new(Options::new().warnings(Warnings::all()));
+    let access = &[Access::write(0x1000, 64)];
+    checker.apply(
+        Call::new("one", 1, ThreadId(1)),
+        Op::Work { stream: StreamId(1), accesses: access },
+    );
+    checker.apply(Call::new("two", 2, ThreadId(1)), Op::Host { accesses: access });
+    let wait = Op::Wait { stream: StreamId(2), event: EventId(1), external: false };
+    checker.apply(Call::new("wait", 3, ThreadId(1)), wait);
+    let [report, warning] = &checker.take_findings()[..] else { panic!("one of each") };
+    let path = std::env::temp_dir().join(format!("order-check-counts-{}", std::process::id()));
+    let path = path.to_str().expect("it is text");
+    let many =
+        |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
+    for at in 0..54 {
+        let ([errors, warnings, suppressed], all) = ([at % 3, at / 3 % 3, at / 9 % 3], at < 27);
+        for json in [false, true] {
+            let sink = Sink::file(path).expect("a file");
+            let class = Suppression::Class("none".to_owned());
+            let mut findings =
+                Findings::new(vec![if json { sink.json() } else { sink }], vec![class]);
+            for (count, finding, class) in
+                [(errors, report, ""), (warnings, warning, ""), (suppressed, report, "none")]
+            {
+                (0..count).for_each(|_| _ = findings.add(finding.clone(), class));
+            }
+            let seen: &[_] = if all { &[("kernels", 7), ("copies", 1)] } else { &[] };
+            findings.summary(seen);
+            findings.summary(seen);
+            let text = std::fs::read_to_string(path).expect("it was written");
+            std::fs::remove_file(path).expect("it is there");
+            let found: Vec<_> = text
+                .lines()
+                .filter(|line| {
+                    line.contains("suppressed\":") && line.contains("summary")
+                        || line.starts_with("order check")
+                })
+                .collect();
+            let some =
+                if suppressed > 0 { format!(", {suppressed} suppressed") } else { String::new() };
+            let expected = match (json, all) {
+                (true, _) => format!(
+                    r#"{{"severity":"summary","errors":{errors},"warnings":{warnings},"suppressed":{suppressed}{}}}"#,
+                    if all { r#","kernels":7,"copies":1"# } else { "" }
+                ),
+                (false, true) => format!(
+                    "order check: {}{some}{} in 7 kernels, 1 copies",
+                    many(errors + warnings, "finding"),
+                    if suppressed > 0 { "," } else { "" }
+                ),
+                (false, false) => format!(
+                    "order checker: {}, {}{some}",
+                    many(errors, "error"),
+                    many(warnings, "warning")
+                ),
+            };
+            assert_eq!(found, [expected]);
+        }
+    }
 }
