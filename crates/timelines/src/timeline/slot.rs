@@ -439,4 +439,27 @@ mod tests {
             assert_eq!(given_up.look_after(1, asked()), Err(error), "poisoned, {at}");
         }
     }
+
+    /// A line whose writes have come serves the next timeline, unless its values come near the
+    /// largest. Each line either will, or never will; a relay that is not over yet is neither.
+    #[test]
+    fn a_line_without_writes_is_idle_or_lost() {
+        let cases = [(0, true), (LARGEST_START, true), (LARGEST_START + 1, false)];
+        for (at, idle) in cases.into_iter().chain([(MIRRORED, false)]) {
+            let slot = slot(Whose::Own);
+            slot.line.raise(at);
+            lock(&slot.state).submitted = at;
+            assert_eq!((slot.is_idle(), slot.is_lost()), (idle, !idle), "{at:#x}");
+            slot.line.poison(None);
+            assert_eq!((slot.is_idle(), slot.is_lost()), (false, true), "{at:#x}, poisoned");
+            // The waits above it are released by a value that may be that large, or a poison.
+            let awaited = self::slot(Whose::Own);
+            *lock(&awaited.state) = State { ahead: at, ..State::default() };
+            assert!(awaited.release_waits());
+            assert_eq!(awaited.line.is_poisoned(), !idle, "{at:#x}, awaited");
+        }
+        let relay = slot(Whose::Own);
+        relay.begin_relay();
+        assert_eq!((relay.is_idle(), relay.is_lost()), (false, false));
+    }
 }
