@@ -1,34 +1,39 @@
-//! Picks the raw bindings. By default nothing happens here: `src/sys/bindings.rs` is committed.
-//! With the feature `bindgen` they are generated afresh from `wrapper.h` into
-//! `OUT_DIR/bindings.rs`.
+//! Picks the raw bindings. By default nothing happens here: `src/sys/bindings.rs` is committed, and
+//! so is `src/sys/more_bindings.rs`. With the feature `bindgen` they are generated afresh from
+//! `wrapper.h` and `wrapper-more.h` into `OUT_DIR`.
+
+/// Each header, the bindings that are made from it, and the list of exported names.
+const HEADERS: [[&str; 3]; 2] =
+    [["wrapper.h", "bindings.rs", "symbols.rs"], ["wrapper-more.h", "more_bindings.rs", "more.rs"]];
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=wrapper.h");
+    for [header, ..] in HEADERS {
+        println!("cargo::rerun-if-changed={header}");
+    }
     #[cfg(not(feature = "bindgen"))]
-    in_a_checkout();
+    HEADERS.into_iter().for_each(in_a_checkout);
     #[cfg(feature = "bindgen")]
-    if let Err(error) = generate::bindings() {
-        println!("cargo::error=no bindings from wrapper.h: {error}");
+    if let Err(error) = generate::bindings().and_then(|()| generate::more()) {
+        println!("cargo::error=no bindings: {error}");
     }
 }
 
 /// Says which step was forgotten, where the compiler would only miss a name: an entry point is
-/// declared in `wrapper.h`, then `tools/bindings --write` is run, then it is listed in
-/// `src/sys/symbols.rs`. A package has no tools and looks at nothing.
+/// declared in the header, then `tools/bindings --write` is run, then it is listed. A package has no
+/// tools and looks at nothing.
 #[cfg(not(feature = "bindgen"))]
-fn in_a_checkout() {
+fn in_a_checkout([header, bindings, list]: [&str; 3]) {
     use std::{fs::read_to_string, path::Path};
 
-    const LIST: &str = "src/sys/symbols.rs";
-    const BINDINGS: &str = "src/sys/bindings.rs";
     if !Path::new("tools/bindings").exists() {
         return;
     }
-    println!("cargo::rerun-if-changed={LIST}");
-    println!("cargo::rerun-if-changed={BINDINGS}");
-    let (Ok(header), Ok(list), Ok(bindings)) =
-        (read_to_string("wrapper.h"), read_to_string(LIST), read_to_string(BINDINGS))
+    let [bindings, list] = [bindings, list].map(|file| format!("src/sys/{file}"));
+    println!("cargo::rerun-if-changed={list}");
+    println!("cargo::rerun-if-changed={bindings}");
+    let (Ok(declarations), Ok(listed), Ok(generated)) =
+        (read_to_string(header), read_to_string(&list), read_to_string(&bindings))
     else {
         return;
     };
@@ -36,20 +41,20 @@ fn in_a_checkout() {
         let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
         words.filter(|word| word.starts_with("PFN_cu")).map(str::to_owned).collect()
     };
-    let (declared, generated) = (words(&header), words(&bindings));
-    for (at, line) in list.lines().enumerate() {
+    let (declared, generated) = (words(&declarations), words(&generated));
+    for (at, line) in listed.lines().enumerate() {
         for name in words(line).iter().filter(|name| !declared.contains(name)) {
             println!(
-                "cargo::error={LIST}:{}: wrapper.h does not declare {name}: add `typedef CUresult \
+                "cargo::error={list}:{}: {header} does not declare {name}: add `typedef CUresult \
                  (*{name})(...);` to it and run tools/bindings --write",
                 at + 1
             );
         }
     }
-    for (at, line) in header.lines().enumerate() {
+    for (at, line) in declarations.lines().enumerate() {
         for name in words(line).iter().filter(|name| !generated.contains(name)) {
             println!(
-                "cargo::error=wrapper.h:{}: {BINDINGS} lacks {name}: run tools/bindings --write",
+                "cargo::error={header}:{}: {bindings} lacks {name}: run tools/bindings --write",
                 at + 1
             );
         }
@@ -60,7 +65,9 @@ fn in_a_checkout() {
 mod generate {
     use std::{cell::RefCell, env, error::Error, fmt::Write, fs, path::Path, rc::Rc};
 
-    use bindgen::callbacks::{EnumVariantCustomBehavior, EnumVariantValue, ParseCallbacks};
+    use bindgen::callbacks::{
+        DeriveTrait, EnumVariantCustomBehavior, EnumVariantValue, ImplementsTrait, ParseCallbacks,
+    };
     use bindgen::{Builder, EnumVariation, Formatter, RustEdition, RustTarget};
 
     /// Enums whose values are or-ed together, or stored in a plain integer field: integers on the
@@ -126,12 +133,12 @@ mod generate {
         }
     }
 
-    pub(super) fn bindings() -> Result<(), Box<dyn Error>> {
-        let codes = ResultCodes::default();
-        let generated = Builder::default()
+    /// What both files of bindings have in common.
+    fn builder() -> Result<Builder, Box<dyn Error>> {
+        Ok(Builder::default()
             .header("wrapper.h")
-            // One fixed target, so that every host generates the same file. What is declared in
-            // wrapper.h has the same width and sign on every 64-bit target.
+            // One fixed target, so that every host generates the same file. What the headers declare
+            // has the same width and sign on every 64-bit target.
             .clang_arg("--target=x86_64-unknown-linux-gnu")
             .rust_target(RustTarget::stable(88, 0).map_err(|error| error.to_string())?)
             .rust_edition(RustEdition::Edition2024)
@@ -146,27 +153,69 @@ mod generate {
             .prepend_enum_name(false)
             .translate_enum_integer_types(true)
             .derive_debug(true)
-            // Its Debug has the code's name: src/sys/result.rs.
-            .no_debug("CUresult")
-            // It has a function pointer, and the address of a function is not its identity.
-            .no_partialeq("CUDA_HOST_NODE_PARAMS")
             .derive_copy(true)
             .derive_default(true)
             .derive_eq(true)
             .derive_hash(true)
-            .parse_callbacks(Box::new(codes.clone()))
             // The header comment of bindgen names its version; the file should change only when the
             // bindings do.
-            .disable_header_comment()
+            .disable_header_comment())
+    }
+
+    /// The layout assertions hold for 64-bit targets, the only ones that have a driver. Elsewhere
+    /// the crate must still compile, to say that there is none.
+    fn on_64_bits(bindings: &bindgen::Bindings) -> String {
+        let assertion = "const _: () = {";
+        bindings
+            .to_string()
+            .replace(assertion, &format!("#[cfg(target_pointer_width = \"64\")]\n{assertion}"))
+    }
+
+    fn write(file: &str, text: &str) -> Result<(), Box<dyn Error>> {
+        let out = env::var_os("OUT_DIR").ok_or("cargo has not set OUT_DIR")?;
+        Ok(fs::write(Path::new(&out).join(file), text)?)
+    }
+
+    /// The types of `wrapper.h` can be copied, compared and shown.
+    #[derive(Debug)]
+    struct AsInBindings;
+
+    impl ParseCallbacks for AsInBindings {
+        fn blocklisted_type_implements_trait(
+            &self,
+            _: &str,
+            _: DeriveTrait,
+        ) -> Option<ImplementsTrait> {
+            Some(ImplementsTrait::Yes)
+        }
+    }
+
+    /// What `wrapper-more.h` has itself. Nobody makes its structures who may not know all fields, so
+    /// none is `non_exhaustive`.
+    pub(super) fn more() -> Result<(), Box<dyn Error>> {
+        let generated = builder()?
+            .header("wrapper-more.h")
+            .allowlist_file("wrapper-more.h")
+            .allowlist_recursively(false)
+            .parse_callbacks(Box::new(AsInBindings))
+            .raw_line("// Generated from wrapper-more.h by `tools/bindings --write`. Do not edit.")
+            .raw_line("use crate::sys::*;")
+            .generate()?;
+        write("more_bindings.rs", &on_64_bits(&generated))
+    }
+
+    pub(super) fn bindings() -> Result<(), Box<dyn Error>> {
+        let codes = ResultCodes::default();
+        let generated = builder()?
+            // Its Debug has the code's name: src/sys/result.rs.
+            .no_debug("CUresult")
+            // It has a function pointer, and the address of a function is not its identity.
+            .no_partialeq("CUDA_HOST_NODE_PARAMS")
+            .parse_callbacks(Box::new(codes.clone()))
             .raw_line("// Generated from wrapper.h by `tools/bindings --write`. Do not edit.")
             .generate()?;
 
-        // The layout assertions hold for 64-bit targets, the only ones that have a driver.
-        // Elsewhere the crate must still compile, to say that there is none.
-        let assertion = "const _: () = {";
-        let mut text = generated
-            .to_string()
-            .replace(assertion, &format!("#[cfg(target_pointer_width = \"64\")]\n{assertion}"));
+        let mut text = on_64_bits(&generated);
         let result = "#[repr(transparent)]\n\
             #[derive(Copy, Clone, Hash, PartialEq, Eq)]\npub struct CUresult(";
         if !text.contains(result) {
@@ -181,9 +230,7 @@ mod generate {
         let mut text = growable(&with_names(&text)?)?;
         text.push_str(&parameters(&fs::read_to_string("wrapper.h")?)?);
 
-        let out = env::var_os("OUT_DIR").ok_or("cargo has not set OUT_DIR")?;
-        fs::write(Path::new(&out).join("bindings.rs"), text)?;
-        Ok(())
+        write("bindings.rs", &text)
     }
 
     /// Gives a constant the type of a stream's handle. C has no constants of addresses.

@@ -1,6 +1,6 @@
-"""Compares wrapper.h with the vendor's headers, and src/sys/bindings.rs with wrapper.h.
+"""Compares wrapper.h and wrapper-more.h with the vendor's headers, and their bindings with them.
 
-Every function-pointer typedef, record layout and constant of wrapper.h is looked up in cuda.h and
+Every function-pointer typedef, record layout and constant of the two is looked up in cuda.h and
 cudaTypedefs.h of several CUDA versions from 11.8 to 13.5. Those headers come out of the vendor's
 PyPI wheels, are kept under the target folder and never enter the repository. vendor-docs/abi.md
 lists what is compared, and the rules.
@@ -54,6 +54,7 @@ LAYOUT_SINCE = {
     "CUdevSmResource": (13, 4),  # a field at the end; a member of CUdevResource's padded union
     "CUcheckpointCheckpointArgs": (13, 4),  # a pointer in place of reserved bytes
     "CUcheckpointRestoreArgs": (13, 4),  # likewise, the second time
+    "CUmemPoolProps": (13, 5),  # fields in place of reserved bytes, the third time
 }
 
 # Unions and enums of which wrapper.h declares a part on purpose. The part is compared all the same.
@@ -61,10 +62,15 @@ PARTIAL = {
     "CUdevice_attribute",  # the attributes that matter to events and streams
     "CUlaunchAttributeID",  # the attributes that a stream can carry, and those that record events
     "CUlaunchAttributeValue",  # the members for those, and the padding that gives the full size
+    "CUarray_format",  # the formats whose elements the checker knows
     "CUexecAffinityType",  # not the count of its values, which changes
     "CUatomicOperation",  # likewise
     "CUcoredumpSettings",  # likewise
+    "CUlimit",  # likewise
+    "CUfunction_attribute",  # likewise
+    "CUjit_option",  # likewise
     "CUCoredumpGenerationFlags",  # not a mask that grew, nor the flag that is the sign of an int
+    "CUmemLocation",  # the id, and not what else has its place
     "CUctx_flags",  # not the mask of all flags, which changes, nor a second name of one flag
 }
 
@@ -294,7 +300,7 @@ class Comparison:
         self.problems, self.found = [], set()
         for name in ours.functions:
             # 12080 of PFN_cuEventElapsedTime_v12080 and of ..._v12080_ptsz.
-            number = int(re.fullmatch(r"PFN_\w+?_v(\d+)(?:_ptsz)?", name)[1])
+            number = int(re.fullmatch(r"PFN_\w+?_v(\d+)(?:_pt[sd][sz])?", name)[1])
             expected = number <= version[0] * 1000 + version[1] * 10
             expected &= version >= DECLARED_SINCE.get(name, (0, 0))
             if (name in theirs.functions) != expected:
@@ -402,12 +408,14 @@ def compare_headers(headers: dict, wrapper: str) -> tuple:
 
 def compare_rust(ours: Declarations, rust: str) -> list:
     """That what was proved for wrapper.h is what gets compiled."""
-    pointer = r"pub type (PFN_\w+) = .*?extern \"C\" fn\((.*?)\)\s*-> CUresult"
+    pointer = r"pub type (PFN_\w+) = [^;]*?extern \"C\" fn\((.*?)\)\s*-> CUresult"
+    parameters = {
+        name: len(re.findall(r"\b\w+: ", parameters))
+        for name, parameters in re.findall(pointer, rust, flags=re.S)
+    }
+    twins = re.findall(r"pub type (PFN_\w+) = (PFN_\w+);", rust)
     there = {
-        "parameters": {
-            name: len(re.findall(r"\b\w+: ", parameters))
-            for name, parameters in re.findall(pointer, rust, flags=re.S)
-        },
+        "parameters": parameters | {name: parameters.get(of) for name, of in twins},
         "value": re.findall(r"pub const (\w+): \w+ = (?:[\w:]+\(\s*)?(\d+)", rust),
         "bytes": re.findall(r"size_of::<(\w+)>\(\) - (\d+)usize", rust),
     }
@@ -419,7 +427,7 @@ def compare_rust(ours: Declarations, rust: str) -> list:
     }
     problems = []
     for kind, expected in here.items():
-        found = {name: int(number) for name, number in dict(there[kind]).items()}
+        found = {name: number and int(number) for name, number in dict(there[kind]).items()}
         if kind == "bytes":
             found = {name: size for name, size in found.items() if name in expected}
         for name in sorted(expected.keys() | found.keys()):
@@ -493,6 +501,13 @@ DAMAGES = [
     ("typedef unsigned long long cuuint64_t", "long long", "long", "cuuint64_t differs"),
     ("PFN_cuDeviceGetName_v2000)", "char *name", "unsigned char *name", "GetName_v2000 differs"),
     ("unsigned char default_", "unsigned char", "char", "plain char"),
+    ("PFN_cuMemcpyHtoD_v3020)", "size_t bytes", "unsigned int bytes", "cuMemcpyHtoD_v3020 differs"),
+    ("PFN_cuMemAllocManaged_v6000)", "unsigned int", "unsigned long long", "Managed_v6000 differs"),
+    ("typedef PFN_cuMemcpy_v4000 ", "PFN_cuMemcpy_v4000", "PFN_cuMemUnmap_v10020", "_ptds differs"),
+    ("hStream;\n    CUlaunchAttribute *attrs", "    CUlaunchAttribute *attrs;\n", "", "lacks attrs"),
+    ("    size_t dstLOD;\n    CUmemorytype dstMemoryType;\n    void *dstHost;\n    CUdeviceptr "
+        "dstDevice;\n    CUarray dstArray;\n    void", "size_t dstLOD", "int dstLOD", "dstLOD differs"),
+    ("CU_POINTER_ATTRIBUTE_MAPPED", "= 13", "= 31", "CU_POINTER_ATTRIBUTE_MAPPED is"),
 ]
 
 
@@ -518,13 +533,16 @@ def main():
     cache, *options = sys.argv[1:]
     if options not in ([], ["--self-test"]):
         sys.exit(__doc__)
-    wrapper, rust = ((ROOT / name).read_text() for name in ("wrapper.h", "src/sys/bindings.rs"))
+    # wrapper-more.h is read after wrapper.h.
+    texts = lambda *names: "".join((ROOT / name).read_text() for name in names)
+    wrapper = texts("wrapper.h", "wrapper-more.h")
+    rust = texts("src/sys/bindings.rs", "src/sys/more_bindings.rs")
     headers = read_headers(Path(cache), wrapper)
     problems, counts = compare_headers(headers, wrapper)
     ours = read_wrapper(wrapper)
     problems += compare_rust(ours, rust)
     all_things = Counter(kind for kind, _ in everything(ours))
-    print(f"Compared, of what wrapper.h declares, on each of {', '.join(TARGETS)}:")
+    print(f"Compared, of what wrapper.h and wrapper-more.h declare, on each of {', '.join(TARGETS)}:")
     for version, count in counts.items():
         parts = (f"{count[kind]} of {of} {kind}s" for kind, of in all_things.items())
         print(f"{version[0]}.{version[1]}: {', '.join(parts)}")

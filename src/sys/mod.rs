@@ -41,6 +41,9 @@ mod bindings {
 }
 
 mod abi;
+#[cfg(feature = "__abi")]
+#[doc(hidden)]
+pub mod more;
 mod padded;
 mod result;
 #[allow(unsafe_code)]

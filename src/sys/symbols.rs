@@ -404,6 +404,13 @@ macro_rules! symbols {
             }
         }
 
+        /// The type of each function by its exported name.
+        #[cfg(feature = "__abi")]
+        #[allow(missing_docs, non_camel_case_types)]
+        pub(super) mod types {
+            $($(pub type $function = super::$typedef;)*)*
+        }
+
         // The twin takes the same arguments, or it could not stand in the same field.
         $($($(const _: fn($typedef) -> $twin = |pointer| pointer;)?)*)*
 
