@@ -6,10 +6,13 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError, RwLock};
 
+use cuda_events::sys::CUDA_HOST_NODE_PARAMS;
+
+use crate::abi::{compare, name};
 use crate::call::{Call, Function};
 use crate::guard;
 use crate::model::graphs::NodePlace;
-use crate::model::host_functions::{Callback, HostParams};
+use crate::model::host_functions::Callback;
 use crate::names::{are_hooked, edited, may_order};
 use crate::settings::Settings;
 use crate::table::{HOOKED, REAL};
@@ -42,54 +45,57 @@ type Handle = usize;
 /// The hooks that need more of the real function than to be called with the same arguments: those
 /// of host functions. Each has the library's own function in the place of the program's.
 macro_rules! host_functions {
-    ($($name:ident $real:ident ($function:ident: $ty:ty $(, $flag:ident: $flag_ty:ty)?)
-        => $run:expr, $both:expr;)*) => {
+    ($($name:ident $real:ident | $twin:ident $twin_real:ident
+        ($function:ident: $ty:ty $(, $flag:ident: $flag_ty:ty)?) => $run:expr, $both:expr;)*) => {
         $(
-            static $real: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
-
-            #[allow(non_snake_case)]
-            unsafe extern "C" fn $name(
-                stream: Handle,
-                $function: $ty,
-                data: Handle,
-                $($flag: $flag_ty,)?
-            ) -> Code {
-                type Real = unsafe extern "C" fn(Handle, $ty, Handle, $($flag_ty)?) -> Code;
-                // SAFETY: the real function of that name.
-                let real = unsafe {
-                    core::mem::transmute::<*mut c_void, Real>($real.load(Ordering::Relaxed))
-                };
-                let name = stringify!($name);
-                let call = Call { name, per_thread: name.ends_with("_ptsz") };
-                let made = Cell::new(None);
-                let real = |given: Option<Handle>| {
-                    let (function, data) = match given {
-                        Some(data) => (Some($run as _), data),
-                        None => ($function, data),
-                    };
-                    // SAFETY: the program's arguments, or the stand-in's own function with its
-                    // data.
-                    let code = unsafe { real(stream, function, data, $($flag)?) };
-                    made.set(Some(code));
-                    code
-                };
-                let hook = || hosts::submit(&call, real, stream, $both, data);
-                run(name, &made, hook, || real(None), |done, show| {
-                    show("stream", Some(stream), &|| Argument::show(stream, done));
-                })
-            }
+            host_functions!(@one $name $real ($function: $ty $(, $flag: $flag_ty)?)
+                => $run, $both);
+            host_functions!(@one $twin $twin_real ($function: $ty $(, $flag: $flag_ty)?)
+                => $run, $both);
+            compare!($name unsafe extern "C" fn(Handle, $ty, Handle $(, $flag_ty)?) -> Code);
         )*
 
         fn host_functions() -> impl Iterator<Item = Special> {
-            [$((
-                // SAFETY: the text ends with the one zero.
-                unsafe {
-                    CStr::from_bytes_with_nul_unchecked(
-                        concat!(stringify!($name), "\0").as_bytes())
-                },
-                $name as *const (),
-                &$real,
-            ),)*].into_iter()
+            [$(
+                (name!($name), $name as *const (), &$real),
+                (name!($twin), $twin as *const (), &$twin_real),
+            )*].into_iter()
+        }
+    };
+    (@one $name:ident $real:ident ($function:ident: $ty:ty $(, $flag:ident: $flag_ty:ty)?)
+        => $run:expr, $both:expr) => {
+        static $real: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+
+        #[allow(non_snake_case)]
+        unsafe extern "C" fn $name(
+            stream: Handle,
+            $function: $ty,
+            data: Handle,
+            $($flag: $flag_ty,)?
+        ) -> Code {
+            type Real = unsafe extern "C" fn(Handle, $ty, Handle, $($flag_ty)?) -> Code;
+            // SAFETY: the real function of that name.
+            let real = unsafe {
+                core::mem::transmute::<*mut c_void, Real>($real.load(Ordering::Relaxed))
+            };
+            let name = stringify!($name);
+            let call = Call { name, per_thread: name.ends_with("_ptsz") };
+            let made = Cell::new(None);
+            let real = |given: Option<Handle>| {
+                let (function, data) = match given {
+                    Some(data) => (Some($run as _), data),
+                    None => ($function, data),
+                };
+                // SAFETY: the program's arguments, or the stand-in's own function with its
+                // data.
+                let code = unsafe { real(stream, function, data, $($flag)?) };
+                made.set(Some(code));
+                code
+            };
+            let hook = || hosts::submit(&call, real, stream, $both, data);
+            run(name, &made, hook, || real(None), |done, show| {
+                show("stream", Some(stream), &|| Argument::show(stream, done));
+            })
         }
     };
 }
@@ -99,16 +105,12 @@ macro_rules! host_functions {
 type Special = (&'static CStr, *const (), &'static AtomicPtr<c_void>);
 
 host_functions! {
-    cuLaunchHostFunc HOST (function: Function) => hosts::run_host, (function, None);
-    cuLaunchHostFunc_ptsz HOST_PTSZ (function: Function) => hosts::run_host, (function, None);
-    cuLaunchHostFunc_v2 HOST_V2 (function: Function, mode: c_uint)
+    cuLaunchHostFunc HOST | cuLaunchHostFunc_ptsz HOST_PTSZ (function: Function)
         => hosts::run_host, (function, None);
-    cuLaunchHostFunc_v2_ptsz HOST_V2_PTSZ (function: Function, mode: c_uint)
-        => hosts::run_host, (function, None);
-    cuStreamAddCallback CALLBACK (function: Callback, flags: c_uint)
-        => hosts::run_callback, (None, function);
-    cuStreamAddCallback_ptsz CALLBACK_PTSZ (function: Callback, flags: c_uint)
-        => hosts::run_callback, (None, function);
+    cuLaunchHostFunc_v2 HOST_V2 | cuLaunchHostFunc_v2_ptsz HOST_V2_PTSZ
+        (function: Function, mode: c_uint) => hosts::run_host, (function, None);
+    cuStreamAddCallback CALLBACK | cuStreamAddCallback_ptsz CALLBACK_PTSZ
+        (function: Callback, flags: c_uint) => hosts::run_callback, (None, function);
 }
 
 static ADD_HOST: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
@@ -118,8 +120,8 @@ static EXEC_HOST: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 /// The call that gives a node its host function.
 fn host_node(
     name: &'static str,
-    real: impl Fn(*const HostParams) -> Code,
-    of: *const HostParams,
+    real: impl Fn(*const CUDA_HOST_NODE_PARAMS) -> Code,
+    of: *const CUDA_HOST_NODE_PARAMS,
     place: NodePlace,
 ) -> Code {
     let made = Cell::new(None);
@@ -138,10 +140,15 @@ unsafe extern "C" fn add_host_node(
     graph: Handle,
     after: *const Handle,
     count: usize,
-    of: *const HostParams,
+    of: *const CUDA_HOST_NODE_PARAMS,
 ) -> Code {
-    type Real =
-        unsafe extern "C" fn(*mut Handle, Handle, *const Handle, usize, *const HostParams) -> Code;
+    type Real = unsafe extern "C" fn(
+        *mut Handle,
+        Handle,
+        *const Handle,
+        usize,
+        *const CUDA_HOST_NODE_PARAMS,
+    ) -> Code;
     // SAFETY: the real function of that name.
     let real =
         unsafe { core::mem::transmute::<*mut c_void, Real>(ADD_HOST.load(Ordering::Relaxed)) };
@@ -150,8 +157,8 @@ unsafe extern "C" fn add_host_node(
     host_node("cuGraphAddHostNode", real, of, NodePlace::Graph(graph))
 }
 
-unsafe extern "C" fn set_host_node(node: Handle, of: *const HostParams) -> Code {
-    type Real = unsafe extern "C" fn(Handle, *const HostParams) -> Code;
+unsafe extern "C" fn set_host_node(node: Handle, of: *const CUDA_HOST_NODE_PARAMS) -> Code {
+    type Real = unsafe extern "C" fn(Handle, *const CUDA_HOST_NODE_PARAMS) -> Code;
     // SAFETY: as above.
     let real =
         unsafe { core::mem::transmute::<*mut c_void, Real>(SET_HOST.load(Ordering::Relaxed)) };
@@ -160,8 +167,12 @@ unsafe extern "C" fn set_host_node(node: Handle, of: *const HostParams) -> Code 
     host_node("cuGraphHostNodeSetParams", real, of, NodePlace::Node(node))
 }
 
-unsafe extern "C" fn set_exec_host_node(exec: Handle, node: Handle, of: *const HostParams) -> Code {
-    type Real = unsafe extern "C" fn(Handle, Handle, *const HostParams) -> Code;
+unsafe extern "C" fn set_exec_host_node(
+    exec: Handle,
+    node: Handle,
+    of: *const CUDA_HOST_NODE_PARAMS,
+) -> Code {
+    type Real = unsafe extern "C" fn(Handle, Handle, *const CUDA_HOST_NODE_PARAMS) -> Code;
     // SAFETY: as above.
     let real =
         unsafe { core::mem::transmute::<*mut c_void, Real>(EXEC_HOST.load(Ordering::Relaxed)) };
@@ -318,6 +329,15 @@ fn others() -> [Special; 7] {
         (c"cuGetProcAddress_v2_ptsz", look_up_v2_ptsz as *const (), &LOOK_UP_V2_PTSZ),
     ]
 }
+
+compare!(cuGraphAddHostNode is add_host_node as unsafe extern "C" fn(_, _, _, _, _) -> _);
+compare!(cuGraphHostNodeSetParams is set_host_node as unsafe extern "C" fn(_, _) -> _);
+compare!(cuGraphExecHostNodeSetParams is set_exec_host_node as unsafe extern "C" fn(_, _, _) -> _);
+compare!(cuUserObjectCreate is create_object as unsafe extern "C" fn(_, _, _, _, _) -> _);
+compare!(cuGetProcAddress is look_up as unsafe extern "C" fn(_, _, _, _) -> _);
+compare!(cuGetProcAddress_v2 is look_up_v2 as unsafe extern "C" fn(_, _, _, _, _) -> _);
+// The type of a twin is that of its function.
+compare!(cuGetProcAddress_v2 is look_up_v2_ptsz as unsafe extern "C" fn(_, _, _, _, _) -> _);
 
 /// The hooks that are not in the table.
 fn special() -> impl Iterator<Item = Special> {

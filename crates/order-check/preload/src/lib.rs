@@ -26,6 +26,7 @@
 #![allow(missing_docs)]
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+mod abi;
 mod call;
 mod code;
 mod elf;

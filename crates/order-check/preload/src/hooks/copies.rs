@@ -2,13 +2,14 @@
 
 use core::ffi::c_uint;
 
+use cuda_events::sys::more::*;
 use cuda_order_check_engine::feed::Awaited;
 use cuda_order_check_engine::{Access, AccessKind, Cell, ContextId, StreamId};
 
 use crate::call::{Address, Call, Code, Handle, OK, read};
 use crate::model::contexts::Contexts;
 use crate::model::copies::{
-    Array, Attributes, BatchCopy, Block, Copy3D, Extent, OfBatch, Place, Reads, accesses, both,
+    Block, Extent, OfBatch, Place, Reads, Rows, accesses, array_of, both, element, operand,
     set_rows,
 };
 use crate::model::under_way::Visible;
@@ -166,20 +167,23 @@ pub(crate) fn reached_stream(watch: &mut Watch, stream: StreamId) {
 }
 
 /// A copy of a batch in bytes, if it is known how many an element has.
-pub(crate) fn in_bytes(watch: &Watch, of: &BatchCopy) -> Option<([Block; 2], Extent, Reads)> {
-    let element = match of.to.array().or(of.from.array()) {
+pub(crate) fn in_bytes(
+    watch: &Watch,
+    of: &CUDA_MEMCPY3D_BATCH_OP,
+) -> Option<([Block; 2], Extent, Reads)> {
+    let bytes = match array_of(&of.dst).or(array_of(&of.src)) {
         None => 1,
         Some(array) => {
-            let mut answer = Array::default();
+            let mut answer = CUDA_ARRAY3D_DESCRIPTOR::default();
             // SAFETY: an array of the program's, and a place for the answer.
             let code = unsafe { watch.questions.array?(&mut answer, array) };
-            answer.element().filter(|_| code == OK)?
+            element(&answer).filter(|_| code == OK)?
         }
     };
-    let [width, height, depth] = of.extent;
-    let blocks = [of.to, of.from].map(|side| side.block(element, of.extent));
-    let [order, _] = of.settings;
-    Some((blocks, [width.saturating_mul(element), height, depth], Reads::new(order)))
+    let CUextent3D { width, height, depth } = of.extent;
+    let blocks = [of.dst, of.src].map(|side| operand(&side, bytes, [width, height, depth]));
+    let extent = [width.saturating_mul(bytes), height, depth];
+    Some((blocks, extent, Reads::new(of.srcAccessOrder)))
 }
 
 /// A copy or a memset that is about to be made.
@@ -218,11 +222,11 @@ pub(crate) fn with_attributes(
     real: impl FnOnce() -> Code,
     blocks: [Block; 2],
     bytes: usize,
-    attributes: *const Attributes,
+    attributes: *const CUmemcpyAttributes,
     stream: Handle,
 ) -> Code {
     // SAFETY: NULL or the program's description.
-    let reads = Reads::new(unsafe { read(attributes) }.order);
+    let reads = Reads::new(unsafe { read(attributes) }.srcAccessOrder);
     if reads == Reads::InStream {
         return copy(call, real, blocks, [bytes, 1, 1], Some(stream));
     }
@@ -301,15 +305,15 @@ pub(crate) fn submit(
     })
 }
 
-pub(crate) fn rows<T: Copy + Default + Into<Copy3D>>(
+pub(crate) fn rows<T: Copy + Default + Into<Rows>>(
     call: &Call,
     real: impl FnOnce() -> Code,
     of: *const T,
     stream: Option<Handle>,
 ) -> Code {
     // SAFETY: NULL or the program's description.
-    let of: Copy3D = unsafe { read(of) }.into();
-    submit(call, real, [of.to.block(), of.from.block()], (of.extent, true), stream)
+    let Rows { blocks, extent, .. } = unsafe { read(of) }.into();
+    submit(call, real, blocks, (extent, true), stream)
 }
 
 /// Copies of a batch.
@@ -385,7 +389,7 @@ pub(crate) fn submit_all(
 pub(crate) fn batch_rows(
     call: &Call,
     real: impl FnOnce() -> Code,
-    first: *const BatchCopy,
+    first: *const CUDA_MEMCPY3D_BATCH_OP,
     count: usize,
     stream: Handle,
 ) -> Code {
@@ -435,10 +439,14 @@ pub(crate) fn peer(
     })
 }
 
-pub(crate) fn peer_rows(call: &Call, real: impl FnOnce() -> Code, of: *const Copy3D) -> Code {
+pub(crate) fn peer_rows(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    of: *const CUDA_MEMCPY3D_PEER,
+) -> Code {
     // SAFETY: NULL or the program's description.
-    let Copy3D { from, to, extent } = unsafe { read(of) };
-    peer(call, real, [to.block(), from.block()], extent, [to.context, from.context])
+    let Rows { blocks, extent, contexts } = unsafe { read(of) }.into();
+    peer(call, real, blocks, extent, contexts)
 }
 
 pub(crate) fn set(

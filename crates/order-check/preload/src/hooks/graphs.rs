@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
+use cuda_events::sys::more::*;
 use cuda_order_check_engine::feed::{GraphNode, Memory};
 use cuda_order_check_engine::{Access, GraphId, StreamId};
 
 use crate::call::{Call, Code, Handle, OK, read};
 use crate::hooks::host_functions::OfNode;
 use crate::hooks::nodes::{kernel_work, nodes_of};
-use crate::model::copies::Copy3D;
 use crate::model::graphs::Built;
 use crate::model::host_functions::{self, Host};
 use crate::model::launch::Node;
-use crate::model::nodes::{Flat, KernelParams, SetParams, Work};
+use crate::model::nodes::{Flat, KernelNode, Work};
 use crate::model::under_way::Visible;
 use crate::model::values::{Flag, load};
 use crate::watch::Watch;
@@ -155,10 +155,10 @@ pub(crate) fn instantiate_with(
     real: impl FnOnce() -> Code,
     exec: *mut Handle,
     graph: Handle,
-    settings: *const u64,
+    settings: *const CUDA_GRAPH_INSTANTIATE_PARAMS,
 ) -> Code {
     // SAFETY: NULL or the program's settings.
-    instantiate(call, real, exec, graph, unsafe { read(settings) })
+    instantiate(call, real, exec, graph, unsafe { read(settings) }.flags)
 }
 
 pub(crate) fn instantiate(
@@ -203,7 +203,7 @@ pub(crate) fn duplicate(
     })
 }
 
-pub(crate) fn set_kernel<T: Copy + Default + Into<KernelParams>>(
+pub(crate) fn set_kernel<T: Copy + Default + Into<KernelNode>>(
     call: &Call,
     real: impl FnOnce() -> Code,
     exec: Handle,
@@ -222,12 +222,12 @@ pub(crate) fn set_copy(
     real: impl FnOnce() -> Code,
     exec: Handle,
     node: Handle,
-    of: *const Copy3D,
+    of: *const CUDA_MEMCPY3D,
 ) -> Code {
     after(call, real, |watch| {
         // SAFETY: as above.
         let of = unsafe { read(of) };
-        watch.graphs.set_node(exec, node, Work::of_copy(&of));
+        watch.graphs.set_node(exec, node, Work::of_copy(of));
     })
 }
 
@@ -236,7 +236,7 @@ pub(crate) fn set_memset(
     real: impl FnOnce() -> Code,
     exec: Handle,
     node: Handle,
-    of: *const SetParams,
+    of: *const CUDA_MEMSET_NODE_PARAMS,
 ) -> Code {
     after(call, real, |watch| {
         // SAFETY: as above.

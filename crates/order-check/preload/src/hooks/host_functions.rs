@@ -4,12 +4,13 @@ use core::ffi::{c_uint, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, TryLockError};
 
+use cuda_events::sys::CUDA_HOST_NODE_PARAMS;
+
 use crate::call::{Call, Code, Function, Handle, OK, read, thread};
 use crate::guard;
 use crate::model::graphs::NodePlace;
 use crate::model::host_functions::{
-    Callback, Destructor, HAVE_POSTED, Host, HostParams, Keeper, Kept, NodeParams, POSTED, Posted,
-    Runs,
+    Callback, Destructor, HAVE_POSTED, Host, Keeper, Kept, NodeParams, POSTED, Posted, Runs,
 };
 use crate::model::launch::Node;
 use crate::model::nodes::{GraphQuestions, ask};
@@ -189,11 +190,11 @@ impl OfNode {
 }
 
 /// The host function of a node, if the node has [`run_host`] in its place.
-pub(crate) fn host_of(of: &HostParams) -> Option<Arc<Host>> {
-    if of.function != (run_host as *const c_void).addr() {
+pub(crate) fn host_of(of: &CUDA_HOST_NODE_PARAMS) -> Option<Arc<Host>> {
+    if of.fn_.is_none_or(|function| function as usize != run_host as *const c_void as usize) {
         return None;
     }
-    let host: *const Host = core::ptr::with_exposed_provenance(of.data);
+    let host: *const Host = of.userData.cast_const().cast();
     // SAFETY: what a graph has been given with that function, and has a reference to.
     unsafe {
         Arc::increment_strong_count(host);
@@ -205,13 +206,15 @@ pub(crate) fn host_of(of: &HostParams) -> Option<Arc<Host>> {
 /// executable graph.
 pub(crate) fn in_node(
     call: &Call,
-    real: impl FnOnce(*const HostParams) -> Code,
-    of: *const HostParams,
+    real: impl FnOnce(*const CUDA_HOST_NODE_PARAMS) -> Code,
+    of: *const CUDA_HOST_NODE_PARAMS,
     place: NodePlace,
 ) -> Code {
     // SAFETY: NULL or the program's description.
-    let HostParams { function, data } = unsafe { read(of) };
-    let Some(asks) = begin(call, OfNode::new).filter(|_| function != 0) else { return real(of) };
+    let CUDA_HOST_NODE_PARAMS { fn_: function, userData: data } = unsafe { read(of) };
+    let Some(asks) = begin(call, OfNode::new).filter(|_| function.is_some()) else {
+        return real(of);
+    };
     let keeper = match place {
         NodePlace::Graph(graph) => Some((graph, None)),
         NodePlace::Node(node) => asks.graph(node).and_then(|graph| {
@@ -220,14 +223,11 @@ pub(crate) fn in_node(
         }),
         NodePlace::Exec(..) => None,
     };
-    let function = core::ptr::with_exposed_provenance::<c_void>(function);
-    // SAFETY: a function of this type, as the call's description says.
-    let function = unsafe { core::mem::transmute::<*const c_void, Function>(function) };
     let of_exec = matches!(place, NodePlace::Exec(..));
-    let host = Arc::new(Host { of_exec, ..Host::new(function, None, data) });
+    let host = Arc::new(Host { of_exec, ..Host::new(function, None, data.expose_provenance()) });
     let raw = Arc::into_raw(host.clone());
-    let function = (run_host as *const c_void).expose_provenance();
-    let code = real(&HostParams { function, data: raw.expose_provenance() });
+    let given = CUDA_HOST_NODE_PARAMS { fn_: Some(run_host), userData: raw.cast_mut().cast() };
+    let code = real(&given);
     if code != OK {
         // SAFETY: the driver has not taken it.
         drop(unsafe { Arc::from_raw(raw) });
@@ -243,7 +243,11 @@ pub(crate) fn in_node(
 }
 
 /// The program asks for a node's host function: its own.
-pub(crate) fn of_node(_: &Call, real: impl FnOnce() -> Code, of: *mut HostParams) -> Code {
+pub(crate) fn of_node(
+    _: &Call,
+    real: impl FnOnce() -> Code,
+    of: *mut CUDA_HOST_NODE_PARAMS,
+) -> Code {
     let code = real();
     // SAFETY: NULL or a place for the description, which a success has written.
     if let (OK, Some(of)) = (code, unsafe { of.as_mut() }) {
@@ -267,10 +271,10 @@ pub(crate) fn of_any_node(_: &Call, real: impl FnOnce() -> Code, of: *mut NodePa
 }
 
 /// The program's own function, in the place of [`run_host`].
-pub(crate) fn give_back(of: &mut HostParams) {
+pub(crate) fn give_back(of: &mut CUDA_HOST_NODE_PARAMS) {
     if let Some(host) = host_of(of) {
-        let function = host.function.map_or(0, |of| (of as *const c_void).expose_provenance());
-        *of = HostParams { function, data: host.data };
+        let data = core::ptr::with_exposed_provenance_mut(host.data);
+        *of = CUDA_HOST_NODE_PARAMS { fn_: host.function, userData: data };
     }
 }
 
@@ -328,5 +332,5 @@ pub(crate) fn retain_object(
 
 /// The host function of a node, if it is one that this library has given.
 pub(crate) fn host_function(asks: &GraphQuestions, node: Handle) -> Option<Arc<Host>> {
-    host_of(&ask::<HostParams>(asks.host, node)?)
+    host_of(&ask::<CUDA_HOST_NODE_PARAMS>(asks.host, node)?)
 }

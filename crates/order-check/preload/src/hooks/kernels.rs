@@ -1,15 +1,20 @@
 //! Kernels: what their parameters point to.
 
+use cuda_events::sys::CUlaunchAttributeID;
+use cuda_events::sys::more::CUlaunchConfig;
 use cuda_order_check_engine::EventId;
 
 use crate::call::{Call, Code, Handle, OK, read};
 use crate::code::launch::Sizes;
-use crate::model::kernels::{Attribute, LaunchConfig, sizes_of};
+use crate::model::kernels::sizes_of;
 use crate::model::nodes::CHANGEABLE;
 use crate::model::waiting::Submitted;
 use crate::report::trace::note;
 use crate::watch::Watch;
 use crate::watch::walk::enter;
+
+/// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`.
+const SERIALIZED: CUlaunchAttributeID = CUlaunchAttributeID(6);
 
 pub(crate) fn launched(
     call: &Call,
@@ -61,7 +66,7 @@ pub(crate) fn launch(
 pub(crate) fn launch_ex(
     call: &Call,
     real: impl FnOnce() -> Code,
-    config: *const LaunchConfig,
+    config: *const CUlaunchConfig,
     function: Handle,
     parameters: *const Handle,
     extra: *const Handle,
@@ -69,31 +74,45 @@ pub(crate) fn launch_ex(
     // SAFETY: NULL or the program's description, with so many attributes.
     let config = unsafe { read(config) };
     let attribute = |at: usize| {
-        let first: *const Attribute = core::ptr::with_exposed_provenance(config.attributes);
         // SAFETY: as above.
-        unsafe { first.add(at).read() }
+        unsafe { config.attrs.add(at).read() }
     };
-    let count = if config.attributes == 0 { 0 } else { config.count as usize };
+    let count = if config.attrs.is_null() { 0 } else { config.numAttrs as usize };
+    let stream = config.hStream.addr();
     if (0..count).map(attribute).any(|of| of.id == CHANGEABLE) {
         // The driver is asked for the node.
         enter(|watch| {
-            let capture = watch.known_stream(call, config.stream);
+            let capture = watch.known_stream(call, stream);
             watch.graphs.partial.extend(capture.and_then(|of| watch.feed.capture_of(of)));
         });
     }
-    // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT and _LAUNCH_COMPLETION_EVENT: events that are recorded
-    // before the kernel has ended. What waits for them is taken to be after all of it.
-    let records = (0..count).map(attribute).filter(|of| matches!(of.id, 7 | 12));
-    let records: Vec<Handle> = records.map(|of| of.value[0] as Handle).collect();
-    // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION.
-    let begins_early = (0..count).map(attribute).any(|of| of.id == 6 && of.value[0] as u32 != 0);
+    // Events that are recorded before the kernel has ended. What waits for them is taken to be after
+    // all of it.
+    let records = (0..count).map(attribute).filter_map(|of| match of.id {
+        CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT => {
+            // SAFETY: the attribute says which member it is; its bytes are the program's.
+            Some(unsafe { of.value.programmaticEvent.event }.addr())
+        }
+        CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT => {
+            // SAFETY: as above.
+            Some(unsafe { of.value.launchCompletionEvent.event }.addr())
+        }
+        _ => None,
+    });
+    let records: Vec<Handle> = records.collect();
+    let begins_early = (0..count).map(attribute).any(|of| {
+        // SAFETY: as above. All members that are an int have one place.
+        of.id == SERIALIZED && unsafe { of.value.priority } != 0
+    });
     let assumes = match (records.is_empty(), begins_early) {
         (false, _) => Some("an event that a kernel records early is recorded at its end"),
         (true, true) => Some("a kernel that may begin early begins after the one before it"),
         (true, false) => None,
     };
-    let kernel = (function, sizes_of(config.sizes));
-    launched(call, real, kernel, config.stream, parameters, extra, (&records, assumes))
+    let grid = [config.gridDimX, config.gridDimY, config.gridDimZ];
+    let block = [config.blockDimX, config.blockDimY, config.blockDimZ];
+    let kernel = (function, sizes_of(grid, block));
+    launched(call, real, kernel, stream, parameters, extra, (&records, assumes))
 }
 
 #[cfg(test)]

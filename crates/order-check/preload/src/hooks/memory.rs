@@ -3,6 +3,7 @@
 use core::ffi::{c_char, c_uint, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
+use cuda_events::sys::CUDA_EXTERNAL_MEMORY_BUFFER_DESC;
 use cuda_order_check_engine::feed::Memory;
 
 use crate::call::{Address, Call, Code, Handle, OK, read};
@@ -159,12 +160,12 @@ pub(crate) fn map_external(
     call: &Call,
     real: impl FnOnce() -> Code,
     address: *mut Address,
-    part: *const [u64; 2],
+    part: *const CUDA_EXTERNAL_MEMORY_BUFFER_DESC,
 ) -> Code {
     after(call, real, |watch| {
         // SAFETY: the place of the program, which a success has written, and its description.
-        let (address, [_, bytes]) = unsafe { (read(address), read(part)) };
-        watch.allocated(address, bytes as usize, Memory::Exported);
+        let (address, part) = unsafe { (read(address), read(part)) };
+        watch.allocated(address, part.size as usize, Memory::Exported);
     })
 }
 

@@ -5,10 +5,12 @@ use core::cmp::Reverse;
 use core::ffi::c_uint;
 use std::collections::{BinaryHeap, HashMap};
 
+use cuda_events::sys::CUDA_BATCH_MEM_OP_NODE_PARAMS;
+use cuda_events::sys::more::CUDA_KERNEL_NODE_PARAMS_v2;
+
 use crate::call::Handle;
 use crate::hooks::host_functions::host_function;
-use crate::model::kernels::sizes_of;
-use crate::model::nodes::{Flat, KernelParams, NodeKind, ValueParams, Work, ask, list};
+use crate::model::nodes::{Flat, KernelNode, NodeKind, Work, ask, list};
 use crate::model::values::operations;
 use crate::watch::Watch;
 
@@ -102,8 +104,10 @@ fn add(
             watch.seen.changeable += 1;
             Work::Accesses(Vec::new())
         }
-        NodeKind::Kernel => kernel_work(watch, &ask(of.kernel, handle)?),
-        NodeKind::Copy => Work::of_copy(&ask(of.copy, handle)?),
+        NodeKind::Kernel => {
+            kernel_work(watch, &ask::<CUDA_KERNEL_NODE_PARAMS_v2>(of.kernel, handle)?.into())
+        }
+        NodeKind::Copy => Work::of_copy(ask(of.copy, handle)?),
         NodeKind::Set => Work::of_set(&ask(of.set, handle)?),
         NodeKind::Host => Work::Host(host_function(&of, handle)?),
         NodeKind::Child => {
@@ -123,9 +127,8 @@ fn add(
         NodeKind::Wait => Work::Wait(ask(of.wait, handle)?),
         NodeKind::Record => Work::Record(ask(of.record, handle)?),
         NodeKind::Values => {
-            let of: ValueParams = ask(of.values, handle)?;
-            let first = core::ptr::with_exposed_provenance(of.operations);
-            Work::Values(operations(first, of.count)?)
+            let of: CUDA_BATCH_MEM_OP_NODE_PARAMS = ask(of.values, handle)?;
+            Work::Values(operations(of.paramArray, of.count)?)
         }
     };
     all.push(Flat { handle, work, after });
@@ -133,16 +136,13 @@ fn add(
 }
 
 /// What a kernel's parameters point to.
-pub(crate) fn kernel_work(watch: &mut Watch, of: &KernelParams) -> Work {
-    let function = if of.function == 0 { of.kernel } else { of.function };
-    let [parameters, extra] = [of.parameters, of.extra].map(core::ptr::with_exposed_provenance);
-    let (kernels, sizes) = (&mut watch.kernels, sizes_of(of.sizes));
-    Work::Accesses(kernels.pointed_to(
+pub(crate) fn kernel_work(watch: &mut Watch, of: &KernelNode) -> Work {
+    Work::Accesses(watch.kernels.pointed_to(
         &watch.feed,
         &watch.questions,
-        function,
-        sizes,
-        parameters,
-        extra,
+        of.function,
+        of.sizes,
+        of.parameters.cast(),
+        of.extra.cast(),
     ))
 }

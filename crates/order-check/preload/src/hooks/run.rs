@@ -3,10 +3,11 @@
 use core::cell::Cell as Local;
 use core::fmt::Write as _;
 
+use cuda_events::sys::more::{CUlaunchConfig, CUmemLocation};
+
 use crate::call::{Bytes, Code, NOT_READY, OK, read, thread};
 use crate::guard;
 use crate::hooks::objects;
-use crate::model::kernels::LaunchConfig;
 use crate::pinned::faults::Inside;
 use crate::report::trace::{NOTE, NUMBER, TRACE};
 
@@ -49,9 +50,9 @@ impl<T: 'static> Argument for *const T {
     }
 
     fn handle(self) -> Option<usize> {
-        let config = core::any::TypeId::of::<T>() == core::any::TypeId::of::<LaunchConfig>();
+        let config = core::any::TypeId::of::<T>() == core::any::TypeId::of::<CUlaunchConfig>();
         // SAFETY: NULL, or what the program has given to a launch.
-        config.then(|| unsafe { read(self.cast::<LaunchConfig>()) }.stream())
+        config.then(|| unsafe { read(self.cast::<CUlaunchConfig>()) }.hStream.addr())
     }
 }
 
@@ -64,6 +65,12 @@ impl<T: 'static> Argument for *mut T {
             return format!("->{:#x}", unsafe { self.cast::<u64>().read_unaligned() });
         }
         format!("{:#x}", self.addr())
+    }
+}
+
+impl Argument for CUmemLocation {
+    fn show(self, _: bool) -> String {
+        format!("{:#x}:{:#x}", self.type_.0, self.id)
     }
 }
 
@@ -145,7 +152,8 @@ mod tests {
         assert_eq!(core::ptr::null_mut::<usize>().show(true), "0x0");
         assert_eq!(place.cast::<u32>().show(true), format!("{:#x}", place.addr()));
         assert_eq!(place.cast_const().show(true), format!("{:#x}", place.addr()));
-        let config = LaunchConfig { stream: 0x77, ..LaunchConfig::default() };
+        let stream = core::ptr::without_provenance_mut(0x77);
+        let config = CUlaunchConfig { hStream: stream, ..CUlaunchConfig::default() };
         assert_eq!((&raw const config).handle(), Some(0x77));
         assert_eq!((place.cast_const().handle(), 0x78_usize.handle()), (None, Some(0x78)));
     }

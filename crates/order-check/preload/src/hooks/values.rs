@@ -2,6 +2,8 @@
 
 use core::ffi::c_uint;
 
+use cuda_events::sys::CUstreamBatchMemOpParams;
+
 use crate::call::{Call, Code, Handle};
 use crate::model::launch::Node;
 use crate::model::under_way::Visible;
@@ -59,7 +61,7 @@ pub(crate) fn batch(
     real: impl FnOnce() -> Code,
     stream: Handle,
     count: c_uint,
-    operations: *const [u64; 6],
+    operations: *const CUstreamBatchMemOpParams,
 ) -> Code {
     if let Some(values) = crate::model::values::operations(operations, count) {
         return apply(call, real, stream, &values);

@@ -1,7 +1,9 @@
 //! Copies and memsets.
 
-use core::ffi::c_uint;
+use core::ffi::c_void;
 
+use cuda_events::sys::CUdeviceptr;
+use cuda_events::sys::more::*;
 use cuda_order_check_engine::{Access, Stride};
 
 use crate::call::{Address, Handle};
@@ -104,8 +106,8 @@ pub(crate) fn both([to, from]: [Block; 2], extent: Extent, rows: bool) -> Vec<Ac
 }
 
 /// What a copy node accesses.
-pub(crate) fn copied_rows(copy: &Copy3D) -> Vec<Access> {
-    both([copy.to.block(), copy.from.block()], copy.extent, true)
+pub(crate) fn copied_rows(copy: &Rows) -> Vec<Access> {
+    both(copy.blocks, copy.extent, true)
 }
 
 /// What a memset writes.
@@ -114,105 +116,79 @@ pub(crate) fn set_rows(to: Block, extent: Extent, (value, element): (u32, usize)
     accesses(to, extent, Access::write).into_iter().map(|write| write.filled(content)).collect()
 }
 
-/// A side of `CUDA_MEMCPY2D`.
-#[derive(Clone, Copy, Default)]
-#[repr(C)]
-pub(crate) struct Side2D {
-    pub(crate) x: usize,
-    pub(crate) y: usize,
-    pub(crate) kind: u32,
-    pub(crate) host: Handle,
-    pub(crate) device: Address,
-    pub(crate) array: Handle,
-    pub(crate) pitch: usize,
-}
-
-/// `CUDA_MEMCPY2D`.
-#[derive(Clone, Copy, Default)]
-#[repr(C)]
-pub(crate) struct Copy2D {
-    pub(crate) from: Side2D,
-    pub(crate) to: Side2D,
-    pub(crate) width: usize,
-    pub(crate) height: usize,
-}
-
-/// A side of `CUDA_MEMCPY3D`.
-#[derive(Clone, Copy, Default)]
-#[repr(C)]
-pub(crate) struct Side3D {
-    pub(crate) x: usize,
-    pub(crate) y: usize,
-    pub(crate) z: usize,
-    pub(crate) lod: usize,
-    pub(crate) kind: u32,
-    pub(crate) host: Handle,
-    pub(crate) device: Address,
-    pub(crate) array: Handle,
-    /// Only copies between contexts have it.
-    pub(crate) context: Handle,
-    pub(crate) pitch: usize,
-    pub(crate) height: usize,
-}
-
-/// `CUDA_MEMCPY3D`.
-#[derive(Clone, Copy, Default)]
-#[repr(C)]
-pub(crate) struct Copy3D {
-    pub(crate) from: Side3D,
-    pub(crate) to: Side3D,
+/// A copy of rows: where to and where from, and the contexts of the two, which only copies between
+/// contexts have.
+#[derive(Clone, Copy)]
+pub(crate) struct Rows {
+    pub(crate) blocks: [Block; 2],
     pub(crate) extent: Extent,
+    pub(crate) contexts: [Handle; 2],
 }
 
-impl From<Copy2D> for Copy3D {
-    fn from(copy: Copy2D) -> Self {
-        let side = |Side2D { x, y, kind, host, device, array, pitch }: Side2D| Side3D {
-            x,
-            y,
-            kind,
-            host,
-            device,
-            array,
-            pitch,
-            ..Side3D::default()
-        };
-        Self { from: side(copy.from), to: side(copy.to), extent: [copy.width, copy.height, 1] }
+/// One side of a copy of rows: nowhere for an array.
+fn side(
+    kind: CUmemorytype,
+    (host, device): (*const c_void, CUdeviceptr),
+    [x, y, z]: [usize; 3],
+    [pitch, height]: [usize; 2],
+) -> Block {
+    let (side, address) = match kind {
+        CUmemorytype::CU_MEMORYTYPE_HOST => (Side::Host, host.addr() as u64),
+        CUmemorytype::CU_MEMORYTYPE_DEVICE => (Side::Device, device),
+        CUmemorytype::CU_MEMORYTYPE_UNIFIED => (Side::Any, device),
+        _ => return Block::array(),
+    };
+    let slice = pitch * height;
+    let address = address + (x + y * pitch + z * slice) as u64;
+    Block { side, address, pitch, slice }
+}
+
+impl From<CUDA_MEMCPY2D> for Rows {
+    fn from(of: CUDA_MEMCPY2D) -> Self {
+        let to = side(
+            of.dstMemoryType,
+            (of.dstHost, of.dstDevice),
+            [of.dstXInBytes, of.dstY, 0],
+            [of.dstPitch, 0],
+        );
+        let from = side(
+            of.srcMemoryType,
+            (of.srcHost, of.srcDevice),
+            [of.srcXInBytes, of.srcY, 0],
+            [of.srcPitch, 0],
+        );
+        let extent = [of.WidthInBytes, of.Height, 1];
+        Self { blocks: [to, from], extent, contexts: [0; 2] }
     }
 }
 
-impl Side3D {
-    /// Where it is; nowhere for an array.
-    pub(crate) fn block(&self) -> Block {
-        let (side, address) = match self.kind {
-            1 => (Side::Host, self.host as u64),
-            2 => (Side::Device, self.device),
-            4 => (Side::Any, self.device),
-            _ => return Block::array(),
-        };
-        let slice = self.pitch * self.height;
-        let address = address + (self.x + self.y * self.pitch + self.z * slice) as u64;
-        Block { side, address, pitch: self.pitch, slice }
-    }
+macro_rules! rows {
+    ($($copy:ident $contexts:expr;)*) => {$(
+        impl From<$copy> for Rows {
+            fn from(of: $copy) -> Self {
+                let to = side(
+                    of.dstMemoryType,
+                    (of.dstHost, of.dstDevice),
+                    [of.dstXInBytes, of.dstY, of.dstZ],
+                    [of.dstPitch, of.dstHeight],
+                );
+                let from = side(
+                    of.srcMemoryType,
+                    (of.srcHost, of.srcDevice),
+                    [of.srcXInBytes, of.srcY, of.srcZ],
+                    [of.srcPitch, of.srcHeight],
+                );
+                let extent = [of.WidthInBytes, of.Height, of.Depth];
+                let contexts: fn(&$copy) -> [Handle; 2] = $contexts;
+                Self { blocks: [to, from], extent, contexts: contexts(&of) }
+            }
+        }
+    )*};
 }
 
-/// `CUmemcpy3DOperand`: an address, the elements of a row and the rows of a layer, or an array.
-#[derive(Clone, Copy, Default)]
-#[repr(C)]
-pub(crate) struct Operand {
-    pub(crate) kind: c_uint,
-    pub(crate) of: [usize; 4],
-}
-
-/// `CUDA_MEMCPY3D_BATCH_OP`.
-#[derive(Clone, Copy, Default)]
-#[repr(C)]
-pub(crate) struct BatchCopy {
-    pub(crate) from: Operand,
-    pub(crate) to: Operand,
-    /// In elements.
-    pub(crate) extent: Extent,
-    /// When the source is read, and flags.
-    pub(crate) settings: [c_uint; 2],
+rows! {
+    CUDA_MEMCPY3D |_| [0; 2];
+    CUDA_MEMCPY3D_PEER |of| [of.dstContext.addr(), of.srcContext.addr()];
 }
 
 /// When a copy reads its source.
@@ -227,28 +203,20 @@ pub(crate) enum Reads {
 }
 
 impl Reads {
-    /// As `CUmemcpySrcAccessOrder` has them. The driver refuses others.
-    pub(crate) fn new(order: c_uint) -> Self {
+    /// The driver refuses other numbers.
+    pub(crate) fn new(order: CUmemcpySrcAccessOrder) -> Self {
         match order {
-            2 => Self::DuringCall,
-            3 => Self::AnyTime,
+            CUmemcpySrcAccessOrder::CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL => Self::DuringCall,
+            CUmemcpySrcAccessOrder::CU_MEMCPY_SRC_ACCESS_ORDER_ANY => Self::AnyTime,
             _ => Self::InStream,
         }
     }
 }
 
-/// `CUmemcpyAttributes`: the order, and hints.
-#[derive(Clone, Copy, Default)]
-#[repr(C)]
-pub(crate) struct Attributes {
-    pub(crate) order: c_uint,
-    hints: [c_uint; 5],
-}
-
 /// The attributes of a batch: each counts from the copy with its index on.
 #[derive(Clone, Copy)]
 pub(crate) struct OfBatch {
-    pub(crate) all: *const Attributes,
+    pub(crate) all: *const CUmemcpyAttributes,
     pub(crate) first: *const usize,
     pub(crate) count: usize,
 }
@@ -265,47 +233,45 @@ impl OfBatch {
         let begins = |of: &usize| unsafe { self.first.add(*of).read() } <= at;
         let last = (0..count).take_while(begins).last();
         // SAFETY: as above.
-        last.map(|of| Reads::new(unsafe { self.all.add(of).read() }.order)).unwrap_or_default()
+        last.map(|of| Reads::new(unsafe { self.all.add(of).read() }.srcAccessOrder))
+            .unwrap_or_default()
     }
 }
 
-/// `CUDA_ARRAY3D_DESCRIPTOR`.
-#[derive(Clone, Copy, Default)]
-#[repr(C)]
-pub(crate) struct Array {
-    pub(crate) sizes: [usize; 3],
-    pub(crate) format: c_uint,
-    pub(crate) channels: c_uint,
-    pub(crate) flags: c_uint,
+/// The bytes of an array's element, of the formats that do not compress.
+pub(crate) fn element(of: &CUDA_ARRAY3D_DESCRIPTOR) -> Option<usize> {
+    let channel = match of.Format {
+        CUarray_format::CU_AD_FORMAT_UNSIGNED_INT8 | CUarray_format::CU_AD_FORMAT_SIGNED_INT8 => 1,
+        CUarray_format::CU_AD_FORMAT_UNSIGNED_INT16
+        | CUarray_format::CU_AD_FORMAT_SIGNED_INT16
+        | CUarray_format::CU_AD_FORMAT_HALF => 2,
+        CUarray_format::CU_AD_FORMAT_UNSIGNED_INT32
+        | CUarray_format::CU_AD_FORMAT_SIGNED_INT32
+        | CUarray_format::CU_AD_FORMAT_FLOAT => 4,
+        _ => return None,
+    };
+    Some(channel * of.NumChannels as usize)
 }
 
-impl Array {
-    /// The bytes of an element, of the formats that do not compress.
-    pub(crate) fn element(&self) -> Option<usize> {
-        let channel = match self.format {
-            1 | 8 => 1,
-            2 | 9 | 0x10 => 2,
-            3 | 0xa | 0x20 => 4,
-            _ => return None,
-        };
-        Some(channel * self.channels as usize)
-    }
+/// The array that a side of a batch's copy is.
+pub(crate) fn array_of(of: &CUmemcpy3DOperand) -> Option<Handle> {
+    (of.type_ == CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_ARRAY).then(|| {
+        // SAFETY: the type says that it is an array; each of its bytes is the program's.
+        unsafe { of.op.array.array.addr() }
+    })
 }
 
-impl Operand {
-    pub(crate) fn array(&self) -> Option<Handle> {
-        (self.kind == 2).then_some(self.of[0])
+/// A side of a batch's copy: an address, the elements of a row and the rows of a layer, or an array.
+pub(crate) fn operand(of: &CUmemcpy3DOperand, element: usize, [width, height, _]: Extent) -> Block {
+    if array_of(of).is_some() {
+        return Block::array();
     }
-
-    pub(crate) fn block(&self, element: usize, [width, height, _]: Extent) -> Block {
-        let [address, row, layer, _] = self.of;
-        if self.array().is_some() {
-            return Block::array();
-        }
-        let pitch = element.saturating_mul(if row == 0 { width } else { row });
-        let slice = pitch.saturating_mul(if layer == 0 { height } else { layer });
-        Block { pitch, slice, ..Block::any(address as Address) }
-    }
+    // SAFETY: the type says that it is memory; each of its bytes is the program's.
+    let CUmemcpy3DOperand_ptr_u { ptr, rowLength: row, layerHeight: layer, .. } =
+        unsafe { of.op.ptr };
+    let pitch = element.saturating_mul(if row == 0 { width } else { row });
+    let slice = pitch.saturating_mul(if layer == 0 { height } else { layer });
+    Block { pitch, slice, ..Block::any(ptr) }
 }
 
 /// A value of so many bytes, until it has eight.
@@ -315,11 +281,6 @@ pub(crate) fn repeated(value: u32, width: usize) -> u64 {
         bytes.get(at % width.clamp(1, 4)).copied().unwrap_or_default()
     }))
 }
-
-const _: () = assert!(size_of::<Copy2D>() == 128 && size_of::<Copy3D>() == 200);
-
-const _: () = assert!(size_of::<Attributes>() == 24);
-const _: () = assert!(size_of::<Operand>() == 40 && size_of::<BatchCopy>() == 112);
 
 #[cfg(test)]
 mod tests {

@@ -2,13 +2,14 @@
 
 use core::ffi::{CStr, c_char, c_uint, c_void};
 
+use cuda_events::sys::more::CUDA_ARRAY3D_DESCRIPTOR;
+
 use crate::call::{Address, Code, Handle, OK};
-use crate::model::copies::Array;
 
 /// Functions of the driver by their names, each with its parameters. `None` if the driver has it
 /// not.
 macro_rules! of_driver {
-    ($(#[$about:meta])* $table:ident { $($field:ident: $name:literal ($($of:ty),*),)* }) => {
+    ($(#[$about:meta])* $table:ident { $($field:ident: $name:ident ($($of:ty),*),)* }) => {
         $(#[$about])*
         #[derive(Clone, Copy)]
         pub(crate) struct $table {
@@ -23,11 +24,13 @@ macro_rules! of_driver {
                         $($field: core::mem::transmute::<
                             *mut c_void,
                             Option<unsafe extern "C" fn($($of),*) -> Code>,
-                        >(resolve($name)),)*
+                        >(resolve($crate::abi::name!($name))),)*
                     }
                 }
             }
         }
+
+        $($crate::abi::compare!($name unsafe extern "C" fn($($of),*) -> Code);)*
     };
 }
 
@@ -39,20 +42,20 @@ pub(crate) type NameOf = unsafe extern "C" fn(*mut *const c_char, Handle) -> Cod
 
 of_driver! {
     Questions {
-        current: c"cuCtxGetCurrent" (*mut Handle),
-        device: c"cuCtxGetDevice" (*mut i32),
-        attribute: c"cuPointerGetAttribute" (*mut c_void, c_uint, Address),
-        range: c"cuMemGetAddressRange_v2" (*mut Address, *mut usize, Address),
-        array: c"cuArray3DGetDescriptor_v2" (*mut Array, Handle),
-        stream_context: c"cuStreamGetCtx" (Handle, *mut Handle),
-        stream_flags: c"cuStreamGetFlags" (Handle, *mut c_uint),
-        kernel_name: c"cuKernelGetName" (*mut *const c_char, Handle),
-        function_name: c"cuFuncGetName" (*mut *const c_char, Handle),
-        kernel_parameter: c"cuKernelGetParamInfo" (Handle, usize, *mut usize, *mut usize),
-        function_parameter: c"cuFuncGetParamInfo" (Handle, usize, *mut usize, *mut usize),
-        module_of_function: c"cuFuncGetModule" (*mut Handle, Handle),
-        library_of_kernel: c"cuKernelGetLibrary" (*mut Handle, Handle),
-        device_attribute: c"cuDeviceGetAttribute" (*mut i32, c_uint, i32),
+        current: cuCtxGetCurrent (*mut Handle),
+        device: cuCtxGetDevice (*mut i32),
+        attribute: cuPointerGetAttribute (*mut c_void, c_uint, Address),
+        range: cuMemGetAddressRange_v2 (*mut Address, *mut usize, Address),
+        array: cuArray3DGetDescriptor_v2 (*mut CUDA_ARRAY3D_DESCRIPTOR, Handle),
+        stream_context: cuStreamGetCtx (Handle, *mut Handle),
+        stream_flags: cuStreamGetFlags (Handle, *mut c_uint),
+        kernel_name: cuKernelGetName (*mut *const c_char, Handle),
+        function_name: cuFuncGetName (*mut *const c_char, Handle),
+        kernel_parameter: cuKernelGetParamInfo (Handle, usize, *mut usize, *mut usize),
+        function_parameter: cuFuncGetParamInfo (Handle, usize, *mut usize, *mut usize),
+        module_of_function: cuFuncGetModule (*mut Handle, Handle),
+        library_of_kernel: cuKernelGetLibrary (*mut Handle, Handle),
+        device_attribute: cuDeviceGetAttribute (*mut i32, c_uint, i32),
     }
 }
 

@@ -5,6 +5,8 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, PoisonError};
 
+use cuda_events::sys::CUDA_HOST_NODE_PARAMS;
+
 use crate::call::{Code, Function, Handle, OK};
 use crate::lock::{Guard, Lock, Rank};
 use crate::model::driver::of_driver;
@@ -103,16 +105,16 @@ of_driver! {
     /// A capture is its status, its number, its graph and the last nodes. The later version has
     /// their edges, too.
     Keeper {
-        create: c"cuUserObjectCreate" (*mut Handle, *const Host, Function, c_uint, c_uint),
-        retain: c"cuGraphRetainUserObject" (Handle, Handle, c_uint, c_uint),
-        release: c"cuGraphReleaseUserObject" (Handle, Handle, c_uint),
-        capture: c"cuStreamGetCaptureInfo_v2" (
+        create: cuUserObjectCreate (*mut Handle, *const Host, Function, c_uint, c_uint),
+        retain: cuGraphRetainUserObject (Handle, Handle, c_uint, c_uint),
+        release: cuGraphReleaseUserObject (Handle, Handle, c_uint),
+        capture: cuStreamGetCaptureInfo_v2 (
             Handle, *mut c_uint, *mut u64, *mut Handle, *mut Handle, *mut usize
         ),
-        capture_of_edges: c"cuStreamGetCaptureInfo_v3" (
+        capture_of_edges: cuStreamGetCaptureInfo_v3 (
             Handle, *mut c_uint, *mut u64, *mut Handle, *mut Handle, *mut Handle, *mut usize
         ),
-        graph: c"cuGraphNodeGetContainingGraph" (Handle, *mut Handle),
+        graph: cuGraphNodeGetContainingGraph (Handle, *mut Handle),
     }
 }
 
@@ -195,21 +197,13 @@ pub(crate) unsafe extern "C" fn end(data: *mut c_void) {
     drop(unsafe { Arc::from_raw(data.cast_const().cast::<Host>()) });
 }
 
-/// `CUDA_HOST_NODE_PARAMS`.
-#[derive(Clone, Copy, Default)]
-#[repr(C)]
-pub(crate) struct HostParams {
-    pub(crate) function: usize,
-    pub(crate) data: Handle,
-}
-
 /// The begin of `CUgraphNodeParams` of a host node, which begins with its kind.
 #[repr(C)]
 pub(crate) struct NodeParams {
     pub(crate) kind: c_uint,
     pub(crate) reserved: [c_uint; 3],
     /// In a union: only a host node has it.
-    pub(crate) host: HostParams,
+    pub(crate) host: CUDA_HOST_NODE_PARAMS,
 }
 
 const _: () = assert!(core::mem::offset_of!(NodeParams, host) == 16);

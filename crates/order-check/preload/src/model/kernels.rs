@@ -116,36 +116,10 @@ impl Kernel {
     }
 }
 
-/// The least part of `CUlaunchConfig` that matters.
-#[derive(Clone, Copy, Default)]
-#[repr(C)]
-pub(crate) struct LaunchConfig {
-    pub(crate) sizes: [c_uint; 7],
-    pub(crate) stream: Handle,
-    pub(crate) attributes: Handle,
-    pub(crate) count: c_uint,
-}
-
-impl LaunchConfig {
-    pub(crate) fn stream(&self) -> Handle {
-        self.stream
-    }
-}
-
-/// The blocks and threads of a description that has the bytes of shared memory, too.
-pub(crate) fn sizes_of([x, y, z, wide, high, deep, _]: [c_uint; 7]) -> Sizes {
+/// The blocks and threads of a launch.
+pub(crate) fn sizes_of([x, y, z]: [c_uint; 3], [wide, high, deep]: [c_uint; 3]) -> Sizes {
     [x, y, z, wide, high, deep]
 }
-
-/// `CUlaunchAttribute`.
-#[derive(Clone, Copy, Default)]
-#[repr(C)]
-pub(crate) struct Attribute {
-    pub(crate) id: c_uint,
-    pub(crate) value: [u64; 8],
-}
-
-const _: () = assert!(size_of::<LaunchConfig>() == 56 && size_of::<Attribute>() == 72);
 
 /// The images that were loaded, and what was taken from them.
 #[derive(Default)]

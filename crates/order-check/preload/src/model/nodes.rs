@@ -4,13 +4,17 @@
 use core::ffi::{c_uint, c_void};
 use std::sync::Arc;
 
+use cuda_events::sys::CUlaunchAttributeID;
+use cuda_events::sys::more::*;
 use cuda_order_check_engine::feed::GraphWork;
 use cuda_order_check_engine::{Access, AccessKind, EventId};
 
-use crate::call::{Address, Code, Handle, OK};
-use crate::model::copies::{Block, Copy3D, copied_rows, set_rows};
+use crate::call::{Code, Handle, OK};
+use crate::code::launch::Sizes;
+use crate::model::copies::{Block, copied_rows, set_rows};
 use crate::model::driver::of_driver;
 use crate::model::host_functions::Host;
+use crate::model::kernels::sizes_of;
 use crate::model::launch::Node;
 use crate::model::values::Value;
 
@@ -21,18 +25,18 @@ pub(crate) type List = unsafe extern "C" fn(Handle, *mut Handle, *mut usize) -> 
 of_driver! {
     /// What is asked of the driver about graphs.
     GraphQuestions {
-        nodes: c"cuGraphGetNodes" (Handle, *mut Handle, *mut usize),
-        before: c"cuGraphNodeGetDependencies" (Handle, *mut Handle, *mut usize),
-        attribute: c"cuGraphKernelNodeGetAttribute" (Handle, c_uint, *mut c_void),
-        kind: c"cuGraphNodeGetType" (Handle, *mut c_void),
-        kernel: c"cuGraphKernelNodeGetParams_v2" (Handle, *mut c_void),
-        copy: c"cuGraphMemcpyNodeGetParams" (Handle, *mut c_void),
-        set: c"cuGraphMemsetNodeGetParams" (Handle, *mut c_void),
-        host: c"cuGraphHostNodeGetParams" (Handle, *mut c_void),
-        child: c"cuGraphChildGraphNodeGetGraph" (Handle, *mut c_void),
-        wait: c"cuGraphEventWaitNodeGetEvent" (Handle, *mut c_void),
-        record: c"cuGraphEventRecordNodeGetEvent" (Handle, *mut c_void),
-        values: c"cuGraphBatchMemOpNodeGetParams" (Handle, *mut c_void),
+        nodes: cuGraphGetNodes (Handle, *mut Handle, *mut usize),
+        before: cuGraphNodeGetDependencies (Handle, *mut Handle, *mut usize),
+        attribute: cuGraphKernelNodeGetAttribute (Handle, c_uint, *mut c_void),
+        kind: cuGraphNodeGetType (Handle, *mut c_void),
+        kernel: cuGraphKernelNodeGetParams_v2 (Handle, *mut c_void),
+        copy: cuGraphMemcpyNodeGetParams (Handle, *mut c_void),
+        set: cuGraphMemsetNodeGetParams (Handle, *mut c_void),
+        host: cuGraphHostNodeGetParams (Handle, *mut c_void),
+        child: cuGraphChildGraphNodeGetGraph (Handle, *mut c_void),
+        wait: cuGraphEventWaitNodeGetEvent (Handle, *mut c_void),
+        record: cuGraphEventRecordNodeGetEvent (Handle, *mut c_void),
+        values: cuGraphBatchMemOpNodeGetParams (Handle, *mut c_void),
     }
 }
 
@@ -71,7 +75,7 @@ impl NodeKind {
 }
 
 /// `CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE`: a kernel may change the node.
-pub(crate) const CHANGEABLE: c_uint = 13;
+pub(crate) const CHANGEABLE: CUlaunchAttributeID = CUlaunchAttributeID(13);
 
 impl GraphQuestions {
     /// Whether a kernel may change a node.
@@ -79,7 +83,7 @@ impl GraphQuestions {
         let mut value = [0_u32; 16];
         // SAFETY: a node of the driver, and a place for `CUlaunchAttributeValue`.
         let ask =
-            self.attribute.map(|ask| unsafe { ask(node, CHANGEABLE, value.as_mut_ptr().cast()) });
+            self.attribute.map(|ask| unsafe { ask(node, CHANGEABLE.0, value.as_mut_ptr().cast()) });
         ask == Some(OK) && value[0] != 0
     }
 }
@@ -109,62 +113,36 @@ pub(crate) fn list(question: Option<List>, of: Handle) -> Option<Vec<Handle>> {
     Some(all)
 }
 
-/// `CUDA_MEMSET_NODE_PARAMS`.
-#[derive(Clone, Copy, Default)]
-#[repr(C)]
-pub(crate) struct SetParams {
-    pub(crate) to: Address,
-    pub(crate) pitch: usize,
-    pub(crate) value: c_uint,
-    pub(crate) element: c_uint,
-    pub(crate) width: usize,
-    pub(crate) height: usize,
-}
-
-/// `CUDA_KERNEL_NODE_PARAMS_v1`.
-#[derive(Clone, Copy, Default)]
-#[repr(C)]
-pub(crate) struct OldKernelParams {
+/// The launch of a node, in either form.
+pub(crate) struct KernelNode {
     pub(crate) function: Handle,
-    pub(crate) sizes: [c_uint; 7],
-    pub(crate) parameters: Handle,
-    pub(crate) extra: Handle,
+    pub(crate) sizes: Sizes,
+    pub(crate) parameters: *const *mut c_void,
+    pub(crate) extra: *const *mut c_void,
 }
 
-impl From<OldKernelParams> for KernelParams {
-    fn from(of: OldKernelParams) -> Self {
-        let OldKernelParams { function, sizes, parameters, extra } = of;
-        Self { function, sizes, parameters, extra, ..Self::default() }
-    }
+macro_rules! kernel_nodes {
+    ($($params:ident $kernel:expr;)*) => {$(
+        impl From<$params> for KernelNode {
+            fn from(of: $params) -> Self {
+                let kernel: fn(&$params) -> Handle = $kernel;
+                let grid = [of.gridDimX, of.gridDimY, of.gridDimZ];
+                let block = [of.blockDimX, of.blockDimY, of.blockDimZ];
+                Self {
+                    function: if of.func.is_null() { kernel(&of) } else { of.func.addr() },
+                    sizes: sizes_of(grid, block),
+                    parameters: of.kernelParams,
+                    extra: of.extra,
+                }
+            }
+        }
+    )*};
 }
 
-/// `CUDA_KERNEL_NODE_PARAMS_v2`.
-#[derive(Clone, Copy, Default)]
-#[repr(C)]
-pub(crate) struct KernelParams {
-    pub(crate) function: Handle,
-    pub(crate) sizes: [c_uint; 7],
-    pub(crate) parameters: Handle,
-    pub(crate) extra: Handle,
-    pub(crate) kernel: Handle,
-    pub(crate) context: Handle,
+kernel_nodes! {
+    CUDA_KERNEL_NODE_PARAMS_v1 |_| 0;
+    CUDA_KERNEL_NODE_PARAMS_v2 |of| of.kern.addr();
 }
-
-/// `CUDA_BATCH_MEM_OP_NODE_PARAMS`.
-#[derive(Clone, Copy, Default)]
-#[repr(C)]
-pub(crate) struct ValueParams {
-    pub(crate) context: Handle,
-    pub(crate) count: c_uint,
-    pub(crate) operations: Handle,
-    pub(crate) flags: c_uint,
-}
-
-const _: () = assert!(
-    size_of::<KernelParams>() == 72
-        && size_of::<OldKernelParams>() == 56
-        && size_of::<SetParams>() == 40
-);
 
 /// A node of an executable graph.
 #[derive(Clone)]
@@ -187,14 +165,14 @@ pub(crate) enum Work {
 }
 
 impl Work {
-    pub(crate) fn of_copy(copy: &Copy3D) -> Self {
-        Self::Write(copied_rows(copy))
+    pub(crate) fn of_copy(copy: CUDA_MEMCPY3D) -> Self {
+        Self::Write(copied_rows(&copy.into()))
     }
 
-    pub(crate) fn of_set(of: &SetParams) -> Self {
-        let to = Block::rows(of.to, of.pitch);
-        let extent = [of.element as usize * of.width, of.height, 1];
-        Self::Write(set_rows(to, extent, (of.value, of.element as usize)))
+    pub(crate) fn of_set(of: &CUDA_MEMSET_NODE_PARAMS) -> Self {
+        let to = Block::rows(of.dst, of.pitch);
+        let extent = [of.elementSize as usize * of.width, of.height, 1];
+        Self::Write(set_rows(to, extent, (of.value, of.elementSize as usize)))
     }
 
     /// For the feed.

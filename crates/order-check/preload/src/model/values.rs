@@ -3,6 +3,7 @@
 use core::ffi::c_uint;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use cuda_events::sys::CUstreamBatchMemOpParams;
 use cuda_order_check_engine::feed::{Awaited, GraphWork};
 use cuda_order_check_engine::{Cell, Compare, StreamId};
 
@@ -115,10 +116,13 @@ impl Flag {
 }
 
 /// The operations of a batch; `None` if it has one of an unknown kind.
-pub(crate) fn operations(operations: *const [u64; 6], count: c_uint) -> Option<Vec<Value>> {
+pub(crate) fn operations(
+    operations: *const CUstreamBatchMemOpParams,
+    count: c_uint,
+) -> Option<Vec<Value>> {
     let count = if operations.is_null() { 0 } else { count as usize };
-    // SAFETY: the program's operations, so many.
-    let all = (0..count).map(|at| unsafe { operations.add(at).read() });
+    // SAFETY: the program's operations, so many; each of their bytes is the program's.
+    let all = (0..count).map(|at| unsafe { operations.add(at).read().pad });
     let value = |[kind, address, value, flags, ..]: [u64; 6]| {
         let (short, flags) = (value & u64::from(u32::MAX), flags as u32);
         match kind as u32 {

@@ -1,6 +1,8 @@
 //! Launches, in front of a driver that does nothing: the software driver has no kernels.
 
 use super::*;
+use cuda_events::sys::{CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttributeValue};
+
 use crate::call::Address;
 use crate::hooks::code::load_kernel;
 use crate::hooks::declare::take_findings;
@@ -167,13 +169,8 @@ fn what_a_launch_reads() {
     plain(a, MEMORY + 256);
     let mut event = 500;
     events::create(&CALL, || OK, &mut event);
-    let records = Attribute { id: 7, value: [event as u64, 0, 0, 0, 0, 0, 0, 0] };
-    let config = LaunchConfig {
-        stream: a,
-        attributes: (&raw const records).expose_provenance(),
-        count: 1,
-        ..LaunchConfig::default()
-    };
+    let mut records = attribute(7, event as u64);
+    let config = with_attribute(a, &mut records);
     launch_ex(&CALL, || OK, &config, PLAIN, all.as_ptr(), core::ptr::null());
     streams::wait_event(&CALL, || OK, b, event, 0);
     write(b);
@@ -205,13 +202,27 @@ fn what_a_launch_reads() {
     handles_come_again();
 }
 
+/// An attribute of this kind whose value begins with a word.
+fn attribute(id: u32, word: u64) -> CUlaunchAttribute {
+    let mut attribute = CUlaunchAttribute::default();
+    let mut pad = [0; 64];
+    pad[..8].copy_from_slice(&word.to_ne_bytes());
+    (attribute.id, attribute.value) = (CUlaunchAttributeID(id), CUlaunchAttributeValue { pad });
+    attribute
+}
+
+/// A launch in a stream with one attribute.
+fn with_attribute(stream: Handle, attribute: &mut CUlaunchAttribute) -> CUlaunchConfig {
+    let stream = core::ptr::without_provenance_mut(stream);
+    CUlaunchConfig { hStream: stream, attrs: attribute, numAttrs: 1, ..CUlaunchConfig::default() }
+}
+
 /// Launches and batches that the driver may begin, or end, in another order.
 fn assumed_orders_are_counted() {
     let [a, _] = anew();
     let ex = |id, word: u64| {
-        let attributes = [Attribute { id, value: [word, 0, 0, 0, 0, 0, 0, 0] }];
-        let attributes = attributes.as_ptr().expose_provenance();
-        let config = LaunchConfig { stream: a, attributes, count: 1, ..LaunchConfig::default() };
+        let mut attribute = attribute(id, word);
+        let config = with_attribute(a, &mut attribute);
         launch_ex(&CALL, || OK, &config, FRESH, core::ptr::null(), core::ptr::null());
     };
     // No attribute of these kinds, one that is off, one that is on, and two kinds of early events.
