@@ -8,6 +8,8 @@
 
 use cuda_events_test_support::raw as common;
 
+#[cfg(target_os = "linux")]
+mod arguments;
 mod capture;
 mod ends;
 #[cfg(target_os = "linux")]

@@ -1,0 +1,486 @@
+//! What each call returns for each argument that is wrong, and in each state in which calls fail.
+
+use std::ffi::{CString, c_void};
+use std::ptr::null_mut;
+
+use cuda_events::sys::*;
+use cuda_soft_driver::{Builder, SoftDriver};
+
+use crate::common::*;
+
+/// Calls, each with its arguments and the codes that it returns. Of the arguments
+///
+/// * `o8` is a place for a result of 8 bytes, which may be NULL if it is written `?8`; of `v8` the
+///   result stands behind the code,
+/// * `#64` are as many bytes or elements as the memory has: one more, and none,
+/// * `d` is a device: two that there are not; `z` are no flags: some that there are not,
+/// * `0-3` is one of these numbers, and a number is always the same,
+/// * a letter is an object, memory or a function, as `Table::object` has them: NULL.
+///
+/// First is the code of the call as it is written, then one for each argument that is replaced so.
+/// Then come those of the states: without a current context, while the thread captures, in a forked
+/// child, after the context has failed, and before `cuInit`. With a `+` the call has failed and
+/// written a place, and with a `-` it has succeeded and not written one.
+const CALLS: &[&str] = &[
+    "cuDriverGetVersion v4 = 0=13050; 1; 0=13050 0=13050 0=13050 0=13050 0=13050",
+    "cuDeviceGet v4 d = 0=0; 1 101 101; 0=0 0=0 3 0=0 3",
+    "cuDeviceGetCount v4 = 0=2; 1; 0=2 0=2 3 0=2 3",
+    "cuDeviceGetName o64 64 d = 0; 1 101 101; 0 0 3 0 3",
+    "cuDeviceGetAttribute o4 75 d = 0; 1 101 101; 0 0 3 0 3",
+    "cuDeviceTotalMem_v2 o8 d = 0; 1 101 101; 0 0 3 0 3",
+    "cuDeviceGetUuid o16 d = 0; 1 101 101; 0 0 3 0 3",
+    "cuDeviceGetUuid_v2 o16 d = 0; 1 101 101; 0 0 3 0 3",
+    "cuDeviceComputeCapability v4 v4 d = 0=9=0; 1 1+ 101 101; 0=9=0 0=9=0 3 0=9=0 3",
+    "cuDeviceCanAccessPeer v4 d 1 = 0=1; 1 101 101; 0=1 0=1 3 0=1 3",
+    "cuDeviceGetP2PAttribute o4 2 d 1 = 0; 1 101 101; 0 0 3 0 3",
+    "cuDeviceGetPCIBusId o16 16 d = 0; 1 101 101; 0 0 3 0 3",
+    "cuDevicePrimaryCtxRetain o8 d = 0; 1 101 101; 0 0 3 719 3",
+    "cuDevicePrimaryCtxGetState d v4 v4 = 0=0=1; 101 101 1 1+; 0=0=1 0=0=1 3 0=0=1 3",
+    "cuCtxCreate_v2 o8 z d = 0; 1 1 101 101; 0 0 3 0 3",
+    "cuCtxGetCurrent o8 = 0; 1; 0 0 3 0 3",
+    "cuCtxSetCurrent c = 0; 0; 0 0 3 0 3",
+    "cuCtxPushCurrent_v2 c = 0; 1; 0 0 3 0 3",
+    "cuCtxPopCurrent_v2 ?8 = 0; 0; 201 0 3 0 3",
+    "cuCtxGetDevice v4 = 0=0; 1; 201 0=0 3 0=0 3",
+    "cuCtxGetDevice_v2 v4 c = 0=0; 1 0=0; 0=0 0=0 3 0=0 3",
+    "cuCtxGetStreamPriorityRange v4 v4 = 0=0=-5; 0=-5 0=0; 201 0=0=-5 3 719 3",
+    "cuCtxGetFlags v4 = 0=0; 1; 201 0=0 3 0=0 3",
+    "cuCtxGetId c o8 = 0; 0 1; 0 0 3 0 3",
+    "cuCtxGetApiVersion c v4 = 0=3020; 0=3020 1; 0=3020 0=3020 3 0=3020 3",
+    "cuCtxGetLimit o8 0 = 0; 1; 201 0 3 719 3",
+    "cuCtxSetLimit 2 1024 = 0; ; 201 900 3 719 3",
+    "cuCtxGetCacheConfig v4 = 0=0; 1; 201 0=0 3 719 3",
+    "cuCtxSetCacheConfig 1 = 0; ; 201 0 3 719 3",
+    "cuCtxGetSharedMemConfig v4 = 0=0; 1; 201 0=0 3 719 3",
+    "cuCtxSetSharedMemConfig 1 = 0; ; 201 0 3 719 3",
+    "cuCtxResetPersistingL2Cache = 0; ; 201 0 3 719 3",
+    "cuCtxSynchronize = 0; ; 201 900 3 719 3",
+    "cuCtxSynchronize_v2 c = 0; 0; 0 900 3 719 3",
+    "cuCtxRecordEvent c e = 0; 0 400; 0 900 3 719 3",
+    "cuCtxWaitEvent c e = 0; 0 400; 0 900 3 719 3",
+    "cuEventCreate o8 z = 0; 1 1; 201 0 3 719 3",
+    "cuEventDestroy_v2 e = 0; 400; 0 0 0 719 400",
+    "cuEventRecord e s = 0; 400 0; 0 0 0 719 400",
+    "cuEventRecordWithFlags e s z = 0; 400 0 1; 0 0 3 719 400",
+    "cuEventQuery e = 0; 400; 0 900 0 719 400",
+    "cuEventSynchronize e = 0; 400; 0 900 0 719 400",
+    "cuEventElapsedTime o4 r r = 0; 400 400 400; 0 0 3 719 400",
+    "cuEventElapsedTime_v2 o4 r r = 0; 400 400 400; 0 0 3 719 400",
+    "cuStreamCreate o8 z = 0; 1 1; 201 0 3 719 3",
+    "cuStreamCreateWithPriority o8 z 0 = 0; 1 1; 201 0 3 719 3",
+    "cuStreamDestroy_v2 s = 0; 400; 0 0 3 719 3",
+    "cuStreamQuery s = 0; 0; 0 900 0 719 3",
+    "cuStreamSynchronize s = 0; 0; 0 900 0 719 3",
+    "cuStreamWaitEvent s e z = 0; 0 400 1; 0 0 0 719 400",
+    "cuStreamGetPriority s v4 = 0=0; 0=0 1; 0=0 0=0 3 719 3",
+    "cuStreamGetFlags s v4 = 0=1; 0=0 1; 0=1 0=1 3 719 3",
+    "cuStreamGetId s o8 = 0; 0 1; 0 0 3 719 3",
+    "cuStreamGetCtx s o8 = 0; 0 1; 0 0 3 719 3",
+    "cuStreamGetCtx_v2 s o8 o8 = 0; 0 1 1; 0 0 3 719 3",
+    "cuStreamGetDevice s v4 = 0=0; 0=0 1; 0=0 0=0 3 719 3",
+    "cuStreamIsCapturing s v4 = 0=0; 0=0 1; 0=0 0=0 3 719 3",
+    "cuStreamGetCaptureInfo s o4 ?8 = 0; 0 1 0; 0 0 3 719 3",
+    "cuStreamGetCaptureInfo_v2 s o4 ?8 ?8 ?8 ?8 = 0; 0 1 0 0 0 0; 0 0 3 719 3",
+    "cuStreamBeginCapture_v2 s 2 = 0; 900; 0 0 3 719 3",
+    "cuStreamEndCapture s o8 = 401+; 401+ 401; 401+ 401+ 3 719+ 3",
+    "cuThreadExchangeStreamCaptureMode b = 0; 1; 0 0 3 0 3",
+    "cuLaunchHostFunc s f 0 = 0; 0 1; 0 0 3 719 3",
+    "cuStreamAddCallback s f 0 z = 0; 0 1 1; 0 0 3 719 3",
+    "cuStreamWaitValue32_v2 s m 0 z = 0; 0 1 1; 0 0 3 719 3",
+    "cuStreamWaitValue64_v2 s m 0 z = 0; 0 1 1; 0 0 3 719 3",
+    "cuStreamWriteValue32_v2 s m 0 z = 0; 0 1 1; 0 0 3 719 3",
+    "cuStreamWriteValue64_v2 s m 0 z = 0; 0 1 1; 0 0 3 719 3",
+    "cuMemGetInfo_v2 o8 o8 = 0; 1 1; 201 0 3 719 3",
+    "cuMemAlloc_v2 o8 64 = 0; 1; 201 900 3 719 3",
+    "cuMemAllocPitch_v2 o8 o8 64 4 4 = 0; 1 1; 201 900 3 719 3",
+    "cuMemAllocManaged o8 64 1 = 0; 1; 201 900 3 719 3",
+    "cuMemFree_v2 m = 0; 0; 201 900 3 719 3",
+    "cuMemHostAlloc o8 64 z = 0; 1 1; 201 900 3 719 3",
+    "cuMemAllocHost_v2 o8 64 = 0; 1; 201 900 3 719 3",
+    "cuMemFreeHost h = 0; 1; 201 900 3 719 3",
+    "cuMemHostGetDevicePointer_v2 o8 h z = 0; 1 1 1; 201 0 3 719 3",
+    "cuMemHostGetFlags v4 h = 0=0; 1 1; 0=0 0=0 3 0=0 3",
+    "cuPointerGetAttribute v4 2 m = 0=2; 1 1; 0=2 0=2 3 0=2 3",
+    "cuPointerGetAttribute o8 1 m = 0; 1 1; 0 0 3 0 3",
+    "cuMemGetAddressRange_v2 ?8 ?8 m = 0; 0 0 500; 0 0 3 0 3",
+    "cuMemsetD8_v2 m 0 #64 = 0; 1 1 0; 201 0 3 719 3",
+    "cuMemsetD16_v2 m 0 #32 = 0; 1 1 0; 201 0 3 719 3",
+    "cuMemsetD32_v2 m 0 #16 = 0; 1 1 0; 201 0 3 719 3",
+    "cuMemsetD8Async m 0 #64 s = 0; 1 1 0 0; 0 0 3 719 3",
+    "cuMemsetD16Async m 0 #32 s = 0; 1 1 0 0; 0 0 3 719 3",
+    "cuMemsetD32Async m 0 #16 s = 0; 1 1 0 0; 0 0 3 719 3",
+    "cuMemsetD2D8_v2 m 16 0 16 #4 = 0; 1 1 0; 201 0 3 719 3",
+    "cuMemsetD2D16_v2 m 16 0 8 #4 = 0; 1 1 0; 201 0 3 719 3",
+    "cuMemsetD2D32_v2 m 16 0 4 #4 = 0; 1 1 0; 201 0 3 719 3",
+    "cuMemsetD2D8Async m 16 0 16 #4 s = 0; 1 1 0 0; 0 0 3 719 3",
+    "cuMemsetD2D16Async m 16 0 8 #4 s = 0; 1 1 0 0; 0 0 3 719 3",
+    "cuMemsetD2D32Async m 16 0 4 #4 s = 0; 1 1 0 0; 0 0 3 719 3",
+    "cuMemcpy m m #64 = 0; 1 1 1 0; 201 0 3 719 3",
+    "cuMemcpyAsync m m #64 s = 0; 1 1 1 0 0; 0 0 3 719 3",
+    "cuMemcpyHtoD_v2 m b #64 = 0; 1 1 1 0; 201 0 3 719 3",
+    "cuMemcpyDtoH_v2 b m #64 = 0; 1 1 1 0; 201 0 3 719 3",
+    "cuMemcpyDtoD_v2 m m #64 = 0; 1 1 1 0; 201 0 3 719 3",
+    "cuMemcpyHtoDAsync_v2 m b #64 s = 0; 1 1 1 0 0; 0 0 3 719 3",
+    "cuMemcpyDtoHAsync_v2 b m #64 s = 0; 1 1 1 0 0; 0 0 3 719 3",
+    "cuMemcpyDtoDAsync_v2 m m #64 s = 0; 1 1 1 0 0; 0 0 3 719 3",
+    "cuMemcpyPeer m c m c #64 = 0; 1 0 1 0 1 0; 201 0 3 719 3",
+    "cuMemcpyPeerAsync m c m c #64 s = 0; 1 0 1 0 1 0 0; 0 0 3 719 3",
+    "cuMemAllocAsync o8 64 s = 0; 1 0; 0 900 3 719 3",
+    "cuMemAllocFromPoolAsync o8 64 p s = 0; 1 1 0; 0 900 3 719 3",
+    "cuMemFreeAsync a s = 0; 0 0; 0 900 3 719 3",
+    "cuMemPoolCreate o8 q = 0; 1 1; 0 900 3 0 3",
+    "cuMemPoolDestroy p = 0; 1; 0 900 3 0 3",
+    "cuMemPoolTrimTo p 0 = 0; 1; 0 900 3 0 3",
+    "cuMemPoolGetAttribute p 4 v8 = 0=0; 1 1; 0=0 0=0 3 0=0 3",
+    "cuMemPoolSetAttribute p 4 b = 0; 1 1; 0 0 3 0 3",
+    "cuMemPoolGetAccess v4 p l = 0=3; 1 1 1; 0=3 0=3 3 0=3 3",
+    "cuDeviceGetDefaultMemPool o8 d = 0; 1 101 101; 0 0 3 0 3",
+    "cuDeviceGetMemPool o8 d = 0; 1 101 101; 0 0 3 0 3",
+    "cuDeviceSetMemPool d p = 0; 101 101 1; 0 0 3 0 3",
+    "cuGraphCreate o8 z = 0; 1 1; 0 0 3 0 3",
+    "cuGraphDestroy g = 0; 1; 0 0 3 0 3",
+    "cuGraphClone o8 g = 0; 1 1; 0 0 3 0 3",
+    "cuGraphGetId g o4 = 0; 1 1; 0 0 3 0 3",
+    "cuGraphInstantiateWithFlags o8 g z = 0; 1 1 1; 201 900 3 719 3",
+    "cuGraphInstantiate_v2 o8 g ?8 b 0 = 0; 1+ 1+ 0 0; 201+ 900+ 3 719+ 3+",
+    "cuGraphLaunch x s = 0; 1 0; 0 0 3 719 3",
+    "cuGraphUpload x s = 0; 1 0; 0 0 3 719 3",
+    "cuGraphExecDestroy x = 0; 1; 0 900 3 0 3",
+    "cuGraphExecGetFlags x v8 = 0=0; 1 1; 0=0 0=0 3 0=0 3",
+    "cuGraphExecGetId x o4 = 0; 1 1; 0 0 3 0 3",
+    "cuGraphAddEmptyNode o8 g 0 0 = 0; 1 1; 0 0 3 0 3",
+    "cuGraphAddEventRecordNode o8 g 0 0 e = 0; 1 1 1; 0 0 3 719 3",
+    "cuGraphAddEventWaitNode o8 g 0 0 e = 0; 1 1 1; 0 0 3 719 3",
+    "cuGraphAddHostNode o8 g 0 0 k = 0; 1 1 1; 0 0 3 0 3",
+    "cuGraphAddChildGraphNode o8 g 0 0 g = 0; 1 1 1; 0 0 3 0 3",
+    "cuGraphHostNodeGetParams t o16 = 0; 1 1; 0 0 3 0 3",
+    "cuGraphHostNodeSetParams t k = 0; 1 1; 0 0 3 0 3",
+    "cuGraphExecHostNodeSetParams y t k = 0; 1 1 1; 0 0 3 0 3",
+    "cuGraphEventRecordNodeGetEvent v o8 = 0; 1 1; 0 0 3 0 3",
+    "cuGraphEventRecordNodeSetEvent v e = 0; 1 1; 0 0 3 719 3",
+    "cuGraphNodeGetType n v4 = 0=5; 1 1; 0=5 0=5 3 0=5 3",
+    "cuGraphNodeGetLocalId n o4 = 0; 1 1; 0 0 3 0 3",
+    "cuGraphNodeGetToolsId n o8 = 0; 1 1; 0 0 3 0 3",
+    "cuGraphNodeGetContainingGraph n o8 = 0; 1 1; 0 0 3 0 3",
+    "cuGraphDestroyNode n = 0; 1; 0 0 3 0 3",
+    "cuUserObjectCreate o8 b f 1 1 = 0; 1 0 1; 0 0 3 0 3",
+    "cuUserObjectRetain u 1 = 0; 1; 0 0 3 0 3",
+    "cuUserObjectRelease u 1 = 0; 1; 0 0 3 0 3",
+    "cuGraphRetainUserObject g u 1 z = 0; 1 1 1; 0 0 3 0 3",
+    "cuProfilerStart = 0; ; 201 900 3 719 3",
+    "cuDeviceGetAttribute v4 1-4 d = 0=1024; 1 0=1024 0=1024 0=64 101 101; 0=1024 0=1024 3 0=1024 3",
+    "cuDeviceGetP2PAttribute v4 1-6 d 1 = 0=0; 1 0=1 0=1 0=1 0=0 1 101 101; 0=0 0=0 3 0=0 3",
+    "cuCtxGetLimit v8 5-10 = 0=64; 1 0=0 215 215 215 1; 201 0=64 3 719 3",
+    "cuCtxSetLimit 5-10 1024 = 0; 0 215 215 215 1; 201 900 3 719 3",
+    "cuCtxSetCacheConfig 0-4 = 0; 0 0 0 1; 201 0 3 719 3",
+    "cuCtxSetSharedMemConfig 0-4 = 0; 0 0 0 1; 201 0 3 719 3",
+    "cuCtxSetFlags 0-10 = 0; 0 0 1 0 1 1 1 0 0 0; 201 0 3 719 3",
+    "cuEventCreate o8 0-9 = 0; 1 0 0 0 1 1 0 0 1 1; 201 0 3 719 3",
+    "cuStreamCreate o8 0-3 = 0; 1 0 1 1; 201 0 3 719 3",
+    "cuStreamGetAttribute s 1-9 b = 0; 0 1 0 1 1 1 1 0 0 1; 0 0 3 719 3",
+    "cuStreamSetAttribute s 1-9 b = 0; 0 1 1 1 1 1 1 0 0 1; 0 0 3 719 3",
+    "cuStreamCopyAttributes s s = 0; 0 0; 0 0 3 719 3",
+    "cuStreamBeginCapture_v2 s 0-3 = 0; 900 0 0 1; 0 0 3 719 3",
+    "cuLaunchHostFunc_v2 s f 0 0-3 = 0; 0 1 0 1 1; 0 0 3 719 3",
+    "cuMemHostAlloc o8 64 0-8 = 0; 1 0 0 0 0 0 0 0 1; 201 900 3 719 3",
+    "cuMemAllocManaged o8 64 2-4 = 0; 1 1 1; 201 900 3 719 3",
+    "cuMemHostRegister_v2 b 64 14-16 = 0; 1 0 1; 201 900 3 719 3",
+    "cuMemPoolGetAttribute p 1-9 o8 = 0; 1 0 0 0 0 0 0 0 1 1; 0 0 3 0 3",
+    "cuMemPoolSetAttribute p 1-9 b = 0; 1 0 0 0 1 0 1 0 1 1; 0 0 3 0 3",
+    "cuPointerGetAttribute o64 3-19 m = 0; 1 0 1 0 0 0 0 0 0 0 0 1 1 1 0 1 1 1; 0 0 3 0 3",
+    "cuMemAdvise j 64 1-7 d = 0; 1 0 0 0 0 0 1 0 0; 0 0 3 0 3",
+    "cuMemPrefetchAsync j #64 d s = 0; 1 1 1 101 0 0; 0 0 3 719 3",
+    "cuStreamAttachMemAsync s j #64 1-5 = 0; 0 1 1 0 0 1 0 1; 0 0 3 719 3",
+    "cuMemAddressReserve o8 2097152 0-3 0 z = 0; 1 0 0 1 1; 0 0 3 0 3",
+    "cuMemGetAllocationGranularity o8 q 0-2 = 0; 1 1 0 1; 0 0 3 0 3",
+    "cuMemCreate o8 2097152 q z = 0; 1 1 1; 0 0 3 0 3",
+    "cuMemGetAllocationPropertiesFromHandle b 0 = 1; 1; 1 1 3 1 3",
+    "cuMemGetAccess o8 l m = 1; 1 1 1; 1 1 3 1 3",
+    "cuMemPoolSetAccess p l 0-2 = 0; 1 0 1 1; 0 0 3 0 3",
+    "cuMemPoolExportPointer b m = 1; 1 1; 1 1 3 1 3",
+    "cuMemGetDefaultMemPool o8 l 0-3 = 1; 1 1 0 801 1; 1 1 3 1 3",
+    "cuMemGetMemPool o8 l 0-3 = 1; 1 1 0 801 1; 1 1 3 1 3",
+    "cuGraphInstantiateWithFlags o8 g 8-16 = 0; 1 1 0 1 1 1 1 1 1 1; 201 900 3 719 3",
+    "cuGraphGetNodes g ?8 b = 0; 1 0 1; 0 0 3 0 3",
+    "cuGraphGetRootNodes g ?8 b = 0; 1 0 1; 0 0 3 0 3",
+    "cuGraphGetEdges g ?8 ?8 b = 0; 1 1 1 1; 0 0 3 0 3",
+    "cuGraphNodeGetDependencies n ?8 b = 0; 1 0 1; 0 0 3 0 3",
+    "cuGraphNodeGetDependentNodes n ?8 b = 0; 1 0 1; 0 0 3 0 3",
+    "cuGraphNodeGetDependentNodes_v2 n ?8 0 b = 0; 1 0 1; 0 0 3 0 3",
+    "cuGraphAddDependencies g b b 0-1 = 0; 1 0 0 1; 0 0 3 0 3",
+    "cuGraphRemoveDependencies g b b 0-1 = 0; 1 0 0 1; 0 0 3 0 3",
+    "cuGraphRemoveDependencies_v2 g b b 0 0-1 = 0; 1 0 0 1; 0 0 3 0 3",
+    "cuGraphChildGraphNodeGetGraph n o8 = 1; 1 1; 1 1 3 1 3",
+    "cuGraphEventWaitNodeGetEvent v o8 = 1; 1 1; 1 1 3 1 3",
+    "cuGraphNodeFindInClone o8 n g = 1; 1 1 1; 1 1 3 1 3",
+    "cuGraphReleaseUserObject g u 1 = 1; 1 1; 1 1 3 1 3",
+    "cuUserObjectCreate o8 b f 0-2 1 = 1; 1 1 1 0 0; 1 1 3 1 3",
+    "cuUserObjectRetain u 0-2 = 0; 1 0 0; 0 0 3 0 3",
+    "cuDeviceGetDevResource d b 1-4 = 0; 101 101 1 914 914 914; 0 0 3 0 3",
+    "cuCtxGetDevResource c b 1-4 = 0; 0 1 914 914 914; 0 0 3 719 3",
+    "cuMemcpy2D_v2 b = 0; 1; 201 0 3 719 3",
+    "cuMemcpy3D_v2 b = 0; 1; 201 0 3 719 3",
+    "cuMemcpy2DAsync_v2 b s = 0; 1 0; 0 0 3 719 3",
+    "cuMemcpy3DAsync_v2 b s = 0; 1 0; 0 0 3 719 3",
+    "cuMemcpy3DPeer b = 0; 1; 201 0 3 719 3",
+    "cuMemcpy3DPeerAsync b s = 0; 1 0; 0 0 3 719 3",
+    "cuStreamBatchMemOp_v2 s 0-1 b z = 0; 0 1 0 1; 0 0 3 719 3",
+    "cuGraphAddBatchMemOpNode o8 g 0 0 b = 1; 1 1 1; 1 1 3 1 3",
+    "cuGraphBatchMemOpNodeGetParams n b = 1; 1 1; 1 1 3 1 3",
+    "cuGraphBatchMemOpNodeSetParams n b = 1; 1 1; 1 1 3 1 3",
+    "cuGraphAddMemsetNode o8 g 0 0 b c = 1; 1 1 1 1; 1 1 3 719 3",
+    "cuGraphAddMemcpyNode o8 g 0 0 b c = 1; 1 1 1 1; 1 1 3 719 3",
+    "cuProfilerStop = 0; ; 201 900 3 719 3",
+    "cuMemAdvise_v2 j 64 1-7 1 = 0; 1 0 0 0 0 0 1; 0 0 3 0 3",
+    "cuMemAdvise_v2 j 64 1-7 9 = 0; 1 0 1 1 1 1 1; 0 0 3 0 3",
+    "cuMemAdvise_v2 j 64 3 0-6 = 1; 1 0 0 0 0 1 1; 1 1 3 1 3",
+    "cuMemPrefetchAsync_v2 j #64 1 z s = 0; 1 1 1 1 0; 0 0 3 719 3",
+    "cuMemPrefetchAsync_v2 j 64 0-6 0 s = 1; 1 0 0 0 0 1 1 1; 1 1 3 1 3",
+    "cuMemAllocPitch_v2 o8 o8 8 0-1 4 = 1; 1 1 0; 1 1 3 1 3",
+    "cuMemAllocPitch_v2 o8 o8 0-1 1 4 = 1; 1 1 0; 1 1 3 1 3",
+    "cuMemCreate o8 2097152-2097153 q 0 = 0; 1 1 1; 0 0 3 0 3",
+    "cuMemRelease 0-1 = 1; 400; 1 1 3 1 3",
+    "cuPointerGetAttribute v4 8 j = 0=1; 1 1; 0=1 0=1 3 0=1 3",
+    "cuPointerGetAttribute v4 2 h = 0=1; 1 1; 0=1 0=1 3 0=1 3",
+    "cuPointerGetAttribute o8 3 h = 0; 1 1; 0 0 3 0 3",
+    "cuPointerGetAttribute o8 4 h = 0; 1 1; 0 0 3 0 3",
+    "cuMemPoolGetAttribute p 1 v4 = 0=1; 1 1; 0=1 0=1 3 0=1 3",
+    "cuStreamIsCapturing 1 v4 = 0=0; 1; 201 0=0 3 719 3",
+    "cuStreamBeginCapture_v2 1 0 = 900; ; 201 900 3 719 3",
+    "cuStreamBeginCapture_v2 2 0 = 0; ; 201 0 3 719 3",
+    "cuStreamAttachMemAsync 0 j 64 1-4 = 0; 1 0 1 1; 201 0 3 719 3",
+    "cuStreamDestroy_v2 1 = 400; ; 400 400 3 400 3",
+    "cuStreamGetPriority 1 v4 = 0=0; 1; 201 0=0 3 719 3",
+    "cuStreamGetFlags 2 v4 = 0=0; 1; 201 0=0 3 719 3",
+    "cuGraphAddEmptyNode o8 g b 1 = 1; 1 1 1; 1 1 3 1 3",
+    "cuGraphLaunch y 1 = 0; 1; 201 906 3 719 3",
+];
+
+/// What no call writes.
+const UNTOUCHED: u8 = 0xa5;
+
+unsafe extern "C" fn nothing(_: *mut c_void) {}
+
+/// A call with its arguments, the places in it, and with what each argument is wrong.
+struct Prepared<'a> {
+    function: *mut c_void,
+    words: Vec<usize>,
+    places: Vec<Place<'a>>,
+    wrong: Vec<Vec<usize>>,
+}
+
+/// The argument's number, the bytes there, and its letter.
+type Place<'a> = (usize, Box<[u8]>, &'a str);
+
+impl Prepared<'_> {
+    /// The code, with one argument replaced.
+    fn call(&mut self, replaced: Option<(usize, usize)>) -> String {
+        type Function = unsafe extern "C" fn(
+            usize,
+            usize,
+            usize,
+            usize,
+            usize,
+            usize,
+            usize,
+            usize,
+            usize,
+            usize,
+        ) -> u32;
+        let mut words = [0; 10];
+        words[..self.words.len()].copy_from_slice(&self.words);
+        if let Some((at, word)) = replaced {
+            words[at] = word;
+        }
+        // It takes as many of them as it has.
+        let function: Function = unsafe { std::mem::transmute(self.function) };
+        let [a, b, c, d, e, f, g, h, i, j] = words;
+        let code = unsafe { function(a, b, c, d, e, f, g, h, i, j) };
+        let mut text = code.to_string();
+        let given = |place: &&Place<'_>| replaced.is_none_or(|(at, _)| at != place.0);
+        for (_, place, kind) in self.places.iter().filter(given) {
+            let written = place.iter().any(|byte| *byte != UNTOUCHED);
+            match (code, written, *kind) {
+                (OK, true, "v") => {
+                    let number = match **place {
+                        [a, b, c, d] => i64::from(i32::from_ne_bytes([a, b, c, d])),
+                        ref bytes => i64::from_ne_bytes(bytes.try_into().expect("of 8 bytes")),
+                    };
+                    text += &format!("={number}");
+                }
+                (OK, false, "o" | "v") => text.push('-'),
+                (OK, ..) | (_, false, _) => {}
+                (_, true, _) => text.push('+'),
+            }
+        }
+        text
+    }
+}
+
+struct Table {
+    raw: Raw,
+    context: CUcontext,
+    /// What the calls read and write.
+    memory: Vec<Vec<u64>>,
+    /// The graph and the host node that come next, and belong to what has come last.
+    graph: Option<usize>,
+    host: Option<usize>,
+}
+
+impl Table {
+    fn new(raw: Raw, context: CUcontext) -> Self {
+        Self { raw, context, memory: Vec::new(), graph: None, host: None }
+    }
+
+    fn started() -> Self {
+        let raw = Raw::with(builder());
+        let context = raw.retain(0);
+        Self::new(raw, context)
+    }
+
+    fn memory(&mut self, words: &[u64]) -> usize {
+        let mut memory = vec![0; 32];
+        memory[..words.len()].copy_from_slice(words);
+        self.memory.push(memory);
+        self.memory.last().expect("one").as_ptr().expose_provenance()
+    }
+
+    /// A new object.
+    fn object(&mut self, letter: &str) -> usize {
+        let function = nothing as unsafe extern "C" fn(*mut c_void) as usize;
+        let made = match letter {
+            "c" => return self.context.expose_provenance(),
+            "f" => return function,
+            "b" => return self.memory(&[]),
+            // The parameters of a host node; a location; properties of memory or of a pool.
+            "k" => return self.memory(&[function as u64]),
+            "l" => return self.memory(&[1]),
+            "q" => return self.memory(&[1, 1]),
+            "r" => {
+                let event = self.raw.event(0);
+                self.raw.record(event, null_mut());
+                self.raw.sync(null_mut());
+                return event.expose_provenance();
+            }
+            // With a host node, which comes next.
+            "y" => {
+                self.graph = Some(self.object("g"));
+                let graph = self.graph;
+                self.host = Some(self.object("t"));
+                self.graph = graph;
+                return self.object("x");
+            }
+            "s" => "cuStreamCreate o8 1",
+            "e" => "cuEventCreate o8 2",
+            "i" => "cuEventCreate o8 6",
+            "m" => "cuMemAlloc_v2 o8 64",
+            "j" => "cuMemAllocManaged o8 64 1",
+            "h" => "cuMemHostAlloc o8 64 0",
+            "a" => "cuMemAllocAsync o8 64 0",
+            "p" => "cuMemPoolCreate o8 q",
+            "u" => "cuUserObjectCreate o8 0 f 9 1",
+            "g" => match self.graph.take() {
+                Some(graph) => return graph,
+                None => "cuGraphCreate o8 0",
+            },
+            "x" => "cuGraphInstantiateWithFlags o8 g 0",
+            "n" => "cuGraphAddEmptyNode o8 g 0 0",
+            "t" => match self.host.take() {
+                Some(node) => return node,
+                None => "cuGraphAddHostNode o8 g 0 0 k",
+            },
+            "v" => "cuGraphAddEventRecordNode o8 g 0 0 e",
+            other => panic!("{other} is no argument"),
+        };
+        let mut made = self.prepare(made, true);
+        assert_eq!(made.call(None), "0", "{letter}");
+        usize::from_ne_bytes((*made.places[0].1).try_into().expect("a handle"))
+    }
+
+    /// A driver that is not initialised has no objects.
+    fn prepare<'a>(&mut self, row: &'a str, objects: bool) -> Prepared<'a> {
+        let mut words = row.split_whitespace();
+        let name = CString::new(words.next().expect("a name")).expect("text");
+        let function = self.raw.resolve(&name);
+        assert!(!function.is_null(), "{row}");
+        let (mut right, mut all) = (Vec::new(), Vec::new());
+        let mut places = Vec::new();
+        for (at, word) in words.enumerate() {
+            let (kind, rest) = word.split_at(1);
+            let number = |text: &str| text.parse::<usize>();
+            let (word, wrong) = match (kind, number(rest)) {
+                ("o" | "?" | "v", Ok(bytes)) => {
+                    places.push((at, vec![UNTOUCHED; bytes].into_boxed_slice(), kind));
+                    let place = places.last_mut().expect("one");
+                    (place.1.as_mut_ptr().expose_provenance(), vec![0])
+                }
+                ("#", Ok(count)) => (count, vec![count + 1, 0]),
+                ("d", _) => (0, vec![99, usize::MAX]),
+                ("z", _) => (0, vec![1 << 29]),
+                _ => match (word.split_once('-'), number(word)) {
+                    (Some((first, last)), _) => {
+                        let [first, last] = [first, last].map(|end| number(end).expect("a number"));
+                        (first, (first + 1..=last).collect())
+                    }
+                    (None, Ok(number)) => (number, vec![]),
+                    (None, Err(_)) if objects || "bfklq".contains(word) => {
+                        (self.object(word), vec![0])
+                    }
+                    (None, Err(_)) => (0, vec![]),
+                },
+            };
+            right.push(word);
+            all.push(wrong);
+        }
+        Prepared { function, words: right, places, wrong: all }
+    }
+}
+
+fn builder() -> Builder {
+    SoftDriver::builder().version(13, 5).devices(2)
+}
+
+#[test]
+fn each_argument_and_state_has_its_code() {
+    let rows: Vec<&str> = CALLS.iter().map(|row| row.split(" =").next().expect("a call")).collect();
+    let mut found: Vec<Vec<String>> = Vec::new();
+    for row in &rows {
+        let wrong = Table::started().prepare(row, true).wrong.into_iter().enumerate();
+        let wrong = wrong.flat_map(|(at, all)| all.into_iter().map(move |word| (at, word)));
+        let call = |replaced| Table::started().prepare(row, true).call(replaced);
+        let wrong: Vec<_> = wrong.map(|wrong| call(Some(wrong))).collect();
+        found.push(vec![format!("{}; {};", call(None), wrong.join(" "))]);
+    }
+    type Change = fn(&Raw, CUstream);
+    let states: [(Change, Change); 4] = [
+        (|raw, _| raw.set_current(null_mut()), |_, _| ()),
+        (
+            |raw, stream| {
+                let global = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
+                assert_eq!(unsafe { (raw.cuStreamBeginCapture_v2)(stream, global) }.0, OK);
+            },
+            |raw, stream| _ = unsafe { (raw.cuStreamEndCapture)(stream, &mut null_mut()) },
+        ),
+        (|raw, _| raw.soft.pretend_forked(true), |raw, _| raw.soft.pretend_forked(false)),
+        (|raw, _| raw.soft.fail_contexts(CUresult::CUDA_ERROR_LAUNCH_FAILED), |_, _| ()),
+    ];
+    for (change, back) in states {
+        let mut table = Table::started();
+        let stream = table.raw.stream(1);
+        let prepared: Vec<_> = rows.iter().map(|row| table.prepare(row, true)).collect();
+        for (mut prepared, codes) in prepared.into_iter().zip(&mut found) {
+            change(&table.raw, stream);
+            codes.push(prepared.call(None));
+            back(&table.raw, stream);
+            let _ = unsafe { (table.raw.cuCtxSetCurrent)(table.context) };
+        }
+    }
+    let mut bare = Table::new(Raw::bare(builder()), null_mut());
+    for (row, codes) in rows.iter().zip(&mut found) {
+        codes.push(bare.prepare(row, false).call(None));
+    }
+    let found = rows.iter().zip(found).map(|(row, codes)| format!("{row} = {}", codes.join(" ")));
+    let other = found.zip(CALLS).filter(|(found, row)| found != *row);
+    let other: Vec<_> = other.map(|(found, _)| format!("    \"{found}\",")).collect();
+    assert!(other.is_empty(), "otherwise:\n{}", other.join("\n"));
+}
