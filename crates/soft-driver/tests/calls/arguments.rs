@@ -15,7 +15,8 @@ use crate::common::*;
 /// * `#64` are as many bytes or elements as the memory has: one more, and none,
 /// * `d` is a device: two that there are not; `z` are no flags: some that there are not,
 /// * `0-3` is one of these numbers, and a number is always the same,
-/// * a letter is an object, memory or a function, as `Table::object` has them: NULL.
+/// * a letter is an object, memory or a function, as `Table::object` has them: NULL; a capital is a
+///   structure of `Table::structure`: each word of it one larger, and one smaller.
 ///
 /// First is the code of the call as it is written, then one for each argument that is replaced so.
 /// Then come those of the states: without a current context, while the thread captures, in a forked
@@ -80,7 +81,7 @@ const CALLS: &[&str] = &[
     "cuStreamGetDevice s v4 = 0=0; 0=0 1; 0=0 0=0 3 719 3",
     "cuStreamIsCapturing s v4 = 0=0; 0=0 1; 0=0 0=0 3 719 3",
     "cuStreamGetCaptureInfo s o4 ?8 = 0; 0 1 0; 0 0 3 719 3",
-    "cuStreamGetCaptureInfo_v2 s o4 ?8 ?8 ?8 ?8 = 0; 0 1 0 0 0 0; 0 0 3 719 3",
+    "cuStreamGetCaptureInfo_v2 s o4 ?8 ?8 ?8 ?8 = 0; 0 1 0*4; 0 0 3 719 3",
     "cuStreamBeginCapture_v2 s 2 = 0; 900; 0 0 3 719 3",
     "cuStreamEndCapture s o8 = 401+; 401+ 401; 401+ 401+ 3 719+ 3",
     "cuThreadExchangeStreamCaptureMode b = 0; 1; 0 0 3 0 3",
@@ -168,7 +169,6 @@ const CALLS: &[&str] = &[
     "cuUserObjectRelease u 1 = 0; 1; 0 0 3 0 3",
     "cuGraphRetainUserObject g u 1 z = 0; 1 1 1; 0 0 3 0 3",
     "cuProfilerStart = 0; ; 201 900 3 719 3",
-    "cuDeviceGetAttribute v4 1-4 d = 0=1024; 1 0=1024 0=1024 0=64 101 101; 0=1024 0=1024 3 0=1024 3",
     "cuDeviceGetP2PAttribute v4 1-6 d 1 = 0=0; 1 0=1 0=1 0=1 0=0 1 101 101; 0=0 0=0 3 0=0 3",
     "cuCtxGetLimit v8 5-10 = 0=64; 1 0=0 215 215 215 1; 201 0=64 3 719 3",
     "cuCtxSetLimit 5-10 1024 = 0; 0 215 215 215 1; 201 900 3 719 3",
@@ -177,18 +177,18 @@ const CALLS: &[&str] = &[
     "cuCtxSetFlags 0-10 = 0; 0 0 1 0 1 1 1 0 0 0; 201 0 3 719 3",
     "cuEventCreate o8 0-9 = 0; 1 0 0 0 1 1 0 0 1 1; 201 0 3 719 3",
     "cuStreamCreate o8 0-3 = 0; 1 0 1 1; 201 0 3 719 3",
-    "cuStreamGetAttribute s 1-9 b = 0; 0 1 0 1 1 1 1 0 0 1; 0 0 3 719 3",
-    "cuStreamSetAttribute s 1-9 b = 0; 0 1 1 1 1 1 1 0 0 1; 0 0 3 719 3",
+    "cuStreamGetAttribute s 1-9 b = 0; 0 1 0 1*4 0 0 1; 0 0 3 719 3",
+    "cuStreamSetAttribute s 1-9 b = 0; 0 1*6 0 0 1; 0 0 3 719 3",
     "cuStreamCopyAttributes s s = 0; 0 0; 0 0 3 719 3",
     "cuStreamBeginCapture_v2 s 0-3 = 0; 900 0 0 1; 0 0 3 719 3",
     "cuLaunchHostFunc_v2 s f 0 0-3 = 0; 0 1 0 1 1; 0 0 3 719 3",
-    "cuMemHostAlloc o8 64 0-8 = 0; 1 0 0 0 0 0 0 0 1; 201 900 3 719 3",
+    "cuMemHostAlloc o8 64 0-8 = 0; 1 0*7 1; 201 900 3 719 3",
     "cuMemAllocManaged o8 64 2-4 = 0; 1 1 1; 201 900 3 719 3",
     "cuMemHostRegister_v2 b 64 14-16 = 0; 1 0 1; 201 900 3 719 3",
-    "cuMemPoolGetAttribute p 1-9 o8 = 0; 1 0 0 0 0 0 0 0 1 1; 0 0 3 0 3",
+    "cuMemPoolGetAttribute p 1-9 o8 = 0; 1 0*7 1 1; 0 0 3 0 3",
     "cuMemPoolSetAttribute p 1-9 b = 0; 1 0 0 0 1 0 1 0 1 1; 0 0 3 0 3",
-    "cuPointerGetAttribute o64 3-19 m = 0; 1 0 1 0 0 0 0 0 0 0 0 1 1 1 0 1 1 1; 0 0 3 0 3",
-    "cuMemAdvise j 64 1-7 d = 0; 1 0 0 0 0 0 1 0 0; 0 0 3 0 3",
+    "cuPointerGetAttribute o64 3-19 m = 0; 1 0 1 0*8 1 1 1 0 1 1 1; 0 0 3 0 3",
+    "cuMemAdvise j 64 1-7 d = 0; 1 0*5 1 0 0; 0 0 3 0 3",
     "cuMemPrefetchAsync j #64 d s = 0; 1 1 1 101 0 0; 0 0 3 719 3",
     "cuStreamAttachMemAsync s j #64 1-5 = 0; 0 1 1 0 0 1 0 1; 0 0 3 719 3",
     "cuMemAddressReserve o8 2097152 0-3 0 z = 0; 1 0 0 1 1; 0 0 3 0 3",
@@ -200,10 +200,10 @@ const CALLS: &[&str] = &[
     "cuMemPoolExportPointer b m = 1; 1 1; 1 1 3 1 3",
     "cuMemGetDefaultMemPool o8 l 0-3 = 1; 1 1 0 801 1; 1 1 3 1 3",
     "cuMemGetMemPool o8 l 0-3 = 1; 1 1 0 801 1; 1 1 3 1 3",
-    "cuGraphInstantiateWithFlags o8 g 8-16 = 0; 1 1 0 1 1 1 1 1 1 1; 201 900 3 719 3",
+    "cuGraphInstantiateWithFlags o8 g 8-16 = 0; 1 1 0 1*7; 201 900 3 719 3",
     "cuGraphGetNodes g ?8 b = 0; 1 0 1; 0 0 3 0 3",
     "cuGraphGetRootNodes g ?8 b = 0; 1 0 1; 0 0 3 0 3",
-    "cuGraphGetEdges g ?8 ?8 b = 0; 1 1 1 1; 0 0 3 0 3",
+    "cuGraphGetEdges g ?8 ?8 b = 0; 1*4; 0 0 3 0 3",
     "cuGraphNodeGetDependencies n ?8 b = 0; 1 0 1; 0 0 3 0 3",
     "cuGraphNodeGetDependentNodes n ?8 b = 0; 1 0 1; 0 0 3 0 3",
     "cuGraphNodeGetDependentNodes_v2 n ?8 0 b = 0; 1 0 1; 0 0 3 0 3",
@@ -228,14 +228,14 @@ const CALLS: &[&str] = &[
     "cuGraphAddBatchMemOpNode o8 g 0 0 b = 1; 1 1 1; 1 1 3 1 3",
     "cuGraphBatchMemOpNodeGetParams n b = 1; 1 1; 1 1 3 1 3",
     "cuGraphBatchMemOpNodeSetParams n b = 1; 1 1; 1 1 3 1 3",
-    "cuGraphAddMemsetNode o8 g 0 0 b c = 1; 1 1 1 1; 1 1 3 719 3",
-    "cuGraphAddMemcpyNode o8 g 0 0 b c = 1; 1 1 1 1; 1 1 3 719 3",
+    "cuGraphAddMemsetNode o8 g 0 0 b c = 1; 1*4; 1 1 3 719 3",
+    "cuGraphAddMemcpyNode o8 g 0 0 b c = 1; 1*4; 1 1 3 719 3",
     "cuProfilerStop = 0; ; 201 900 3 719 3",
-    "cuMemAdvise_v2 j 64 1-7 1 = 0; 1 0 0 0 0 0 1; 0 0 3 0 3",
-    "cuMemAdvise_v2 j 64 1-7 9 = 0; 1 0 1 1 1 1 1; 0 0 3 0 3",
-    "cuMemAdvise_v2 j 64 3 0-6 = 1; 1 0 0 0 0 1 1; 1 1 3 1 3",
-    "cuMemPrefetchAsync_v2 j #64 1 z s = 0; 1 1 1 1 0; 0 0 3 719 3",
-    "cuMemPrefetchAsync_v2 j 64 0-6 0 s = 1; 1 0 0 0 0 1 1 1; 1 1 3 1 3",
+    "cuMemAdvise_v2 j 64 1-7 1 = 0; 1 0*5 1; 0 0 3 0 3",
+    "cuMemAdvise_v2 j 64 1-7 9 = 0; 1 0 1*5; 0 0 3 0 3",
+    "cuMemAdvise_v2 j 64 3 0-6 = 1; 1 0*4 1 1; 1 1 3 1 3",
+    "cuMemPrefetchAsync_v2 j #64 1 z s = 0; 1*4 0; 0 0 3 719 3",
+    "cuMemPrefetchAsync_v2 j 64 0-6 0 s = 1; 1 0*4 1 1 1; 1 1 3 1 3",
     "cuMemAllocPitch_v2 o8 o8 8 0-1 4 = 1; 1 1 0; 1 1 3 1 3",
     "cuMemAllocPitch_v2 o8 o8 0-1 1 4 = 1; 1 1 0; 1 1 3 1 3",
     "cuMemCreate o8 2097152-2097153 q 0 = 0; 1 1 1; 0 0 3 0 3",
@@ -254,6 +254,18 @@ const CALLS: &[&str] = &[
     "cuStreamGetFlags 2 v4 = 0=0; 1; 201 0=0 3 719 3",
     "cuGraphAddEmptyNode o8 g b 1 = 1; 1 1 1; 1 1 3 1 3",
     "cuGraphLaunch y 1 = 0; 1; 201 906 3 719 3",
+    "cuMemcpy2D_v2 C = 0; 1*4 801 1 0 0 1 1 0 0 1*6 801 1 0 0 1 1 0 0 1 1 1 0 1 0; 201 906 3 719 3",
+    "cuMemcpy2DUnaligned_v2 C = 0; 1*4 801 1 0 0 1 1 0 0 1*6 801 1 0 0 1 1 0 0 1 1 1 0 1 0; 201 906 3 719 3",
+    "cuMemcpy2DAsync_v2 C s = 0; 1*4 801 1 0 0 1 1 0 0 1*6 801 1 0 0 1 1 0 0 1 1 1 0 1 0 0; 0 0 3 719 3",
+    "cuMemcpy3D_v2 D = 0; 1*6 0 0 801 1 0 0 1 1 0*4 1*10 0 0 801 1 0 0 1 1 0*4 1*5 0 1 0 1 0; 201 906 3 719 3",
+    "cuMemcpy3DAsync_v2 D s = 0; 1*6 0 0 801 1 0 0 1 1 0*4 1*10 0 0 801 1 0 0 1 1 0*4 1*5 0 1 0 1 0 0; 0 0 3 719 3",
+    "cuGraphAddMemcpyNode o8 g 0 0 D c = 0; 1*8 0 0 801 1 0 0 1 1 0*4 1*10 0 0 801 1 0 0 1 1 0*4 1*5 0 1 0 1 0 1; 0 0 3 719 3",
+    "cuGraphAddMemsetNode o8 g 0 0 E c = 0; 1*6 0 1 1 0 1 0 1; 0 0 3 719 3",
+    "cuStreamBatchMemOp_v2 s 1 O 0 = 0; 0 0 0 1 1 0 0 0 1 0 0; 0 0 3 719 3",
+    "cuStreamBatchMemOp_v2 s 1 P 0 = 0; 0 0 0 1 1 0 0 0 1 0 0; 0 0 3 719 3",
+    "cuMemPoolCreate o8 Q = 0; 1 801 1 801 1 0*6; 900 900 3 0 3",
+    "cuMemCreate o8 2097152 Q 0 = 0; 1 1 1 801 1 0*6; 0 0 3 0 3",
+    "cuMemGetAllocationGranularity o8 Q 0 = 0; 1 0*10; 0 0 3 0 3",
 ];
 
 /// What no call writes.
@@ -273,7 +285,7 @@ struct Prepared<'a> {
 type Place<'a> = (usize, Box<[u8]>, &'a str);
 
 impl Prepared<'_> {
-    /// The code, with one argument replaced.
+    /// The code, with one argument replaced by one that is wrong.
     fn call(&mut self, replaced: Option<(usize, usize)>) -> String {
         type Function = unsafe extern "C" fn(
             usize,
@@ -289,8 +301,8 @@ impl Prepared<'_> {
         ) -> u32;
         let mut words = [0; 10];
         words[..self.words.len()].copy_from_slice(&self.words);
-        if let Some((at, word)) = replaced {
-            words[at] = word;
+        if let Some((at, which)) = replaced {
+            words[at] = self.wrong[at][which];
         }
         // It takes as many of them as it has.
         let function: Function = unsafe { std::mem::transmute(self.function) };
@@ -397,6 +409,27 @@ impl Table {
         usize::from_ne_bytes((*made.places[0].1).try_into().expect("a handle"))
     }
 
+    /// The parameters of a call whose memory is used to its end.
+    fn structure(&mut self, letter: &str) -> Vec<u64> {
+        let [a, b] = [0; 2].map(|_| self.object("m") as u64);
+        let (device, float) = (2, 4 << 32);
+        match letter {
+            "C" => vec![0, 0, device, 0, a, 0, 16, 0, 0, device, 0, b, 0, 16, 16, 4],
+            "D" => {
+                let [mut from, mut to] = [vec![0; 11], vec![0; 11]];
+                for (side, address) in [(&mut from, a), (&mut to, b)] {
+                    (side[4], side[6], side[9], side[10]) = (device, address, 8, 4);
+                }
+                [from, to, vec![8, 4, 2]].concat()
+            }
+            "E" => vec![a, 16, float, 4, 4],
+            "O" => vec![2, a + 60, 5, 0, 0],
+            "P" => vec![5, a + 56, 5, 0, 0],
+            "Q" => vec![1, 1, 0, 0, 0],
+            other => panic!("{other} is no structure"),
+        }
+    }
+
     /// A driver that is not initialised has no objects.
     fn prepare<'a>(&mut self, row: &'a str, objects: bool) -> Prepared<'a> {
         let mut words = row.split_whitespace();
@@ -417,6 +450,17 @@ impl Table {
                 ("#", Ok(count)) => (count, vec![count + 1, 0]),
                 ("d", _) => (0, vec![99, usize::MAX]),
                 ("z", _) => (0, vec![1 << 29]),
+                (capital, _) if capital.chars().all(|letter| letter.is_ascii_uppercase()) => {
+                    let words = if objects { self.structure(word) } else { vec![0] };
+                    let changed = (0..words.len()).flat_map(|at| [(at, 1), (at, u64::MAX)]);
+                    let wrong = changed.map(|(at, by)| {
+                        let mut words = words.clone();
+                        words[at] = words[at].wrapping_add(by);
+                        self.memory(&words)
+                    });
+                    let wrong = wrong.collect();
+                    (self.memory(&words), wrong)
+                }
                 _ => match (word.split_once('-'), number(word)) {
                     (Some((first, last)), _) => {
                         let [first, last] = [first, last].map(|end| number(end).expect("a number"));
@@ -436,6 +480,15 @@ impl Table {
     }
 }
 
+/// Many equal codes are written once.
+fn join(codes: &[String]) -> String {
+    let runs = codes.chunk_by(|one, two| one == two).map(|run| match run.len() {
+        count @ 4.. => format!("{}*{count}", run[0]),
+        _ => run.join(" "),
+    });
+    runs.collect::<Vec<_>>().join(" ")
+}
+
 fn builder() -> Builder {
     SoftDriver::builder().version(13, 5).devices(2)
 }
@@ -446,10 +499,10 @@ fn each_argument_and_state_has_its_code() {
     let mut found: Vec<Vec<String>> = Vec::new();
     for row in &rows {
         let wrong = Table::started().prepare(row, true).wrong.into_iter().enumerate();
-        let wrong = wrong.flat_map(|(at, all)| all.into_iter().map(move |word| (at, word)));
+        let wrong = wrong.flat_map(|(at, all)| (0..all.len()).map(move |which| (at, which)));
         let call = |replaced| Table::started().prepare(row, true).call(replaced);
         let wrong: Vec<_> = wrong.map(|wrong| call(Some(wrong))).collect();
-        found.push(vec![format!("{}; {};", call(None), wrong.join(" "))]);
+        found.push(vec![format!("{}; {};", call(None), join(&wrong))]);
     }
     type Change = fn(&Raw, CUstream);
     let states: [(Change, Change); 4] = [
