@@ -266,6 +266,10 @@ def wrapper_rules(text: str):
         yield "wrapper.h uses plain char for something else than text: write unsigned char"
     if re.search(r"\blong\b", re.sub(r"\blong\s+long\b", "", code)):
         yield "wrapper.h uses long, whose width differs by target"
+    names = re.findall(r"\(\*(PFN_\w+)\)|typedef PFN_\w+\s+(PFN_\w+);", code)
+    for name, count in Counter(one or other for one, other in names).items():
+        if count > 1:
+            yield f"{name} is declared twice: leave it in one header"
     # bindgen would call it __bindgen_ty_1, and its member __bindgen_anon_1.
     if re.search(r"(?<!typedef )\b(?:union|struct)\s*{", code):
         yield "wrapper.h has a union or struct without a name: make it a typedef, <struct>_u"
@@ -507,6 +511,8 @@ DAMAGES = [
     ("hStream;\n    CUlaunchAttribute *attrs", "    CUlaunchAttribute *attrs;\n", "", "lacks attrs"),
     ("    size_t dstLOD;\n    CUmemorytype dstMemoryType;\n    void *dstHost;\n    CUdeviceptr "
         "dstDevice;\n    CUarray dstArray;\n    void", "size_t dstLOD", "int dstLOD", "dstLOD differs"),
+    ("typedef PFN_cuMemcpyPeer_v4000 ", "PFN", "CUresult (*PFN_cuInit_v2000)(unsigned int flags);\n"
+        "typedef PFN", "PFN_cuInit_v2000 is declared twice"),
     ("CU_POINTER_ATTRIBUTE_MAPPED", "= 13", "= 31", "CU_POINTER_ATTRIBUTE_MAPPED is"),
 ]
 

@@ -270,7 +270,8 @@ more! {
 /// Their types may be others than those of the headers, such as a number for a handle, if they are
 /// passed in the same way. `$code` is what they return.
 ///
-/// Each crate has the traits for itself, as it has types of its own that are passed as others.
+/// Each crate has the traits for itself, as it has types of its own that are passed as others. The
+/// macro never defines more: what is new goes to the crates, which might have it already.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __passing {
@@ -296,7 +297,7 @@ macro_rules! __passing {
 
         $crate::__passing! { types
             u8: u8, u16: u16, u32: u32, i32: i32, u64: u64, usize: usize, f32: f32,
-            core::ffi::c_char: core::ffi::c_char, $code: $crate::sys::CUresult,
+            i8: i8, $code: $crate::sys::CUresult,
             u32: $crate::sys::CUdevice_attribute, u32: $crate::sys::CUdriverProcAddressQueryResult,
             u32: $crate::sys::CUlaunchAttributeID, u32: $crate::sys::CUstreamCaptureMode,
             u32: $crate::sys::CUstreamCaptureStatus, u32: $crate::sys::more::CUfunction_attribute,

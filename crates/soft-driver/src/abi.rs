@@ -149,8 +149,10 @@ pub struct PoolProps {
     pub max_size: usize,
     /// The intended use.
     pub usage: u16,
+    /// Whether other devices of the machine may access it directly.
+    pub gpu_direct_rdma_capable: u8,
     /// Zeros.
-    pub reserved: [u8; 54],
+    pub reserved: [u8; 53],
 }
 
 /// The access of a device to a pool's memory (`CUmemAccessDesc`).

@@ -5,10 +5,12 @@ use core::ptr::NonNull;
 use std::sync::OnceLock;
 
 use cuda_events::sys::Symbols;
+use cuda_events::sys::more::types;
 
 use crate::abi::*;
 use crate::arg::{Arg, In, Ptr};
 use crate::front::arguments::{Arguments, code};
+use crate::front::declared::CalledAs;
 use crate::front::entry::enter;
 use crate::front::exports::{COUNT, EXPORTS, Id};
 use crate::front::lookup;
@@ -224,9 +226,13 @@ macro_rules! body {
     };
 }
 
-/// Compares a body with the type that the raw layer declares; what it does not has a version.
-macro_rules! is_bound {
-    ($symbols:ident $name:ident $module:tt $body:ident $version:literal) => {};
+/// Compares a body with the type that the driver's function has: that of the raw layer is the same,
+/// and that of any other function may be passed in the same way. The type of a twin is that of its
+/// function.
+macro_rules! is_declared {
+    ($symbols:ident $name:ident $module:tt $body:ident $version:literal) => {
+        is_called_as::<_, _, types::$name>(body!($module $body))
+    };
     ($symbols:ident $name:ident $module:tt $body:ident) => {
         is(body!($module $body), $symbols.$name)
     };
@@ -250,7 +256,8 @@ macro_rules! define {
 
         const _: fn(&Symbols) = |symbols| {
             fn is<P, B: Body<P>>(_: B, _: impl Into<Option<B::C>>) {}
-            $($(is_bound!(symbols $name $module $body $($version)?);)*)*
+            fn is_called_as<P, B: Body<P, C: CalledAs<F>>, F>(_: B) {}
+            $($(is_declared!(symbols $name $module $body $($version)?);)*)*
         };
     };
 }

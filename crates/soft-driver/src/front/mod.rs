@@ -2,6 +2,7 @@
 
 pub(crate) mod answers;
 pub(crate) mod arguments;
+mod declared;
 pub(crate) mod entry;
 pub(crate) mod export;
 pub(crate) mod exports;

@@ -17,6 +17,9 @@ use crate::kernel::modules::{
 use crate::kernel::{Kernel, Launch};
 use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
+use cuda_events::sys::more::{
+    CUDA_KERNEL_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v2, CUlaunchConfig,
+};
 
 /// The words of `extra`: its end, the buffer with the parameters, and the buffer's size.
 const END: usize = 0;
@@ -38,18 +41,6 @@ const RESERVED_SHARED: usize = 1024;
 /// clusters, programmatic order of launches, priority, memory synchronisation, preferences.
 const ATTRIBUTES: [u32; 13] = [0, 1, COOPERATIVE, 3, 4, 5, 6, 8, 9, 10, 11, 14, 16];
 const COOPERATIVE: u32 = 2;
-
-/// `CUlaunchConfig`.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub(crate) struct LaunchConfig {
-    grid: [c_uint; 3],
-    block: [c_uint; 3],
-    shared_bytes: c_uint,
-    stream: CUstream,
-    attributes: *const [u64; 9],
-    count: c_uint,
-}
 
 /// The parameters of a launch: an array with the address of each, or a buffer with all of them.
 #[derive(Clone, Copy)]
@@ -280,68 +271,108 @@ pub(crate) fn launch_cooperative_kernel(
 
 pub(crate) fn launch_kernel_ex(
     call: &CallFrame,
-    config: In<LaunchConfig>,
+    config: In<CUlaunchConfig>,
     function: Memory,
     each: In<*mut c_void>,
     extra: In<*mut c_void>,
 ) -> Answer {
-    let LaunchConfig { grid, block, shared_bytes, stream, attributes, count } = config.get()?;
-    let attributes = In::of_handle(attributes.cast_mut()).read_array(count as usize)?;
-    // The attribute's number is the first word of each. Events of a launch, for example, would have
-    // to happen.
-    if attributes.iter().any(|[id, ..]| !ATTRIBUTES.contains(&(*id as u32))) {
+    let config = config.get()?;
+    let attributes = In::of_handle(config.attrs).read_array(config.numAttrs as usize)?;
+    // Events of a launch, for example, would have to happen.
+    if attributes.iter().any(|of| !ATTRIBUTES.contains(&of.id.0)) {
         ready(call)?
             .misuses
             .say_unsupported(call, "an attribute of cuLaunchKernelEx with an effect");
         return Err(NOT_SUPPORTED);
     }
-    // Its value is the second word.
-    let cooperative =
-        attributes.iter().any(|[id, on, ..]| *id as u32 == COOPERATIVE && *on as u32 != 0);
-    let parameters = Parameters { each, extra };
-    let given = Given { function, grid, block, shared_bytes, parameters, cooperative };
-    launch(call, &given, Ptr::of_handle(stream))
+    let cooperative = attributes.iter().any(|of| {
+        // SAFETY: all members that are an int have one place, and any bytes are one.
+        of.id.0 == COOPERATIVE && unsafe { of.value.priority } != 0
+    });
+    let given = Given {
+        function,
+        grid: [config.gridDimX, config.gridDimY, config.gridDimZ],
+        block: [config.blockDimX, config.blockDimY, config.blockDimZ],
+        shared_bytes: config.sharedMemBytes,
+        parameters: Parameters { each, extra },
+        cooperative,
+    };
+    launch(call, &given, Ptr::of_handle(config.hStream))
 }
 
 // Nodes of graphs.
 
-/// `CUDA_KERNEL_NODE_PARAMS`.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub(crate) struct NodeParams {
-    function: *mut c_void,
-    grid: [c_uint; 3],
-    block: [c_uint; 3],
-    shared_bytes: c_uint,
-    each: *mut *mut c_void,
-    extra: *mut *mut c_void,
+/// What a node's parameters launch.
+fn made(params: CUDA_KERNEL_NODE_PARAMS_v2, call: &CallFrame) -> Result<Arc<Launch>, CUresult> {
+    let function = if params.func.is_null() { params.kern.cast() } else { params.func.cast() };
+    let given = Given {
+        function: Ptr::of_handle(function),
+        grid: [params.gridDimX, params.gridDimY, params.gridDimZ],
+        block: [params.blockDimX, params.blockDimY, params.blockDimZ],
+        shared_bytes: params.sharedMemBytes,
+        parameters: Parameters {
+            each: Ptr::of_handle(params.kernelParams),
+            extra: Ptr::of_handle(params.extra),
+        },
+        cooperative: false,
+    };
+    make(call, &given).map(Arc::new)
 }
 
-/// `CUDA_KERNEL_NODE_PARAMS_v2`: a kernel in place of a function, in a context.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub(crate) struct NodeParams2 {
-    params: NodeParams,
-    kernel: *mut c_void,
-    context: CUcontext,
+/// The parameters of a node, in either version.
+trait Version: Copy {
+    fn newest(self) -> CUDA_KERNEL_NODE_PARAMS_v2;
+
+    fn of(params: CUDA_KERNEL_NODE_PARAMS_v2) -> Self;
 }
 
-#[cfg(target_pointer_width = "64")]
-const _: () = assert!(size_of::<NodeParams>() == 56 && size_of::<NodeParams2>() == 72);
+impl Version for CUDA_KERNEL_NODE_PARAMS_v2 {
+    fn newest(self) -> Self {
+        self
+    }
 
-impl NodeParams2 {
-    fn launch(self, call: &CallFrame) -> Result<Arc<Launch>, CUresult> {
-        let NodeParams { function, grid, block, shared_bytes, each, extra } = self.params;
-        let function = Ptr::of_handle(if function.is_null() { self.kernel } else { function });
-        let parameters = Parameters { each: Ptr::of_handle(each), extra: Ptr::of_handle(extra) };
-        let given = Given { function, grid, block, shared_bytes, parameters, cooperative: false };
-        make(call, &given).map(Arc::new)
+    fn of(params: Self) -> Self {
+        params
     }
 }
 
-impl From<NodeParams> for NodeParams2 {
-    fn from(params: NodeParams) -> Self {
-        Self { params, kernel: core::ptr::null_mut(), context: core::ptr::null_mut() }
+impl Version for CUDA_KERNEL_NODE_PARAMS_v1 {
+    fn newest(self) -> CUDA_KERNEL_NODE_PARAMS_v2 {
+        let Self { func, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, .. } = self;
+        let Self { sharedMemBytes, kernelParams, extra, .. } = self;
+        let (kern, ctx) = (core::ptr::null_mut(), core::ptr::null_mut());
+        CUDA_KERNEL_NODE_PARAMS_v2 {
+            func,
+            gridDimX,
+            gridDimY,
+            gridDimZ,
+            blockDimX,
+            blockDimY,
+            blockDimZ,
+            sharedMemBytes,
+            kernelParams,
+            extra,
+            kern,
+            ctx,
+        }
+    }
+
+    fn of(params: CUDA_KERNEL_NODE_PARAMS_v2) -> Self {
+        let CUDA_KERNEL_NODE_PARAMS_v2 { func, gridDimX, gridDimY, gridDimZ, .. } = params;
+        let CUDA_KERNEL_NODE_PARAMS_v2 { blockDimX, blockDimY, blockDimZ, .. } = params;
+        let CUDA_KERNEL_NODE_PARAMS_v2 { sharedMemBytes, kernelParams, extra, .. } = params;
+        Self {
+            func,
+            gridDimX,
+            gridDimY,
+            gridDimZ,
+            blockDimX,
+            blockDimY,
+            blockDimZ,
+            sharedMemBytes,
+            kernelParams,
+            extra,
+        }
     }
 }
 
@@ -352,21 +383,33 @@ fn launch_of(node: &NodeKind) -> Result<&Launch, CUresult> {
     work.downcast_ref().ok_or(INVALID_VALUE)
 }
 
-fn params_of(state: &State, node: Ptr<CUgraphNode_st>) -> Result<NodeParams, CUresult> {
+fn params_of(
+    state: &State,
+    node: Ptr<CUgraphNode_st>,
+) -> Result<CUDA_KERNEL_NODE_PARAMS_v2, CUresult> {
     let launch = launch_of(&state.graphs.node(node)?.kind)?;
-    Ok(NodeParams {
-        function: core::ptr::without_provenance_mut(launch.function as usize),
-        grid: launch.grid,
-        block: launch.block,
-        shared_bytes: launch.shared_bytes,
+    let (grid, block) = (launch.grid, launch.block);
+    Ok(CUDA_KERNEL_NODE_PARAMS_v2 {
+        func: core::ptr::without_provenance_mut(launch.function as usize),
+        gridDimX: grid[0],
+        gridDimY: grid[1],
+        gridDimZ: grid[2],
+        blockDimX: block[0],
+        blockDimY: block[1],
+        blockDimZ: block[2],
+        sharedMemBytes: launch.shared_bytes,
         // The program only reads them.
-        each: launch.addresses.as_ptr().cast_mut().cast(),
-        extra: core::ptr::null_mut(),
+        kernelParams: launch.addresses.as_ptr().cast_mut().cast(),
+        ..CUDA_KERNEL_NODE_PARAMS_v2::default()
     })
 }
 
-fn set_in_graph(call: &CallFrame, node: Ptr<CUgraphNode_st>, params: NodeParams2) -> Answer {
-    let launch = params.launch(call)?;
+fn set_in_graph(
+    call: &CallFrame,
+    node: Ptr<CUgraphNode_st>,
+    params: CUDA_KERNEL_NODE_PARAMS_v2,
+) -> Answer {
+    let launch = made(params, call)?;
     let mut state = call.ready()?;
     let node = state.graphs.node_mut(node)?;
     launch_of(&node.kind)?;
@@ -378,9 +421,9 @@ fn set_in_exec(
     call: &CallFrame,
     exec: Ptr<CUgraphExec_st>,
     node: Ptr<CUgraphNode_st>,
-    params: NodeParams2,
+    params: CUDA_KERNEL_NODE_PARAMS_v2,
 ) -> Answer {
-    let launch = params.launch(call)?;
+    let launch = made(params, call)?;
     let mut state = call.ready()?;
     let exec = state.graphs.find_exec(exec)?;
     let node = state.graphs.exec_node(exec, node)?;
@@ -402,7 +445,7 @@ macro_rules! nodes {
             count: usize,
             params: In<$params>,
         ) -> Answer {
-            let launch = NodeParams2::from(params.get()?).launch(call)?;
+            let launch = made(params.get()?.newest(), call)?;
             let kind = |_: &State| Ok(NodeKind::Device(launch));
             add_node_with(call, node, graph, dependencies, count, kind)
         }
@@ -412,7 +455,7 @@ macro_rules! nodes {
             node: Ptr<CUgraphNode_st>,
             params: Ptr<$params>,
         ) -> Answer {
-            params.put(NodeParams2::from(params_of(&*ready(call)?, node)?).into())
+            params.put(Version::of(params_of(&*ready(call)?, node)?))
         }
 
         pub(crate) fn $set(
@@ -420,7 +463,7 @@ macro_rules! nodes {
             node: Ptr<CUgraphNode_st>,
             params: In<$params>,
         ) -> Answer {
-            set_in_graph(call, node, params.get()?.into())
+            set_in_graph(call, node, params.get()?.newest())
         }
 
         pub(crate) fn $set_exec(
@@ -429,21 +472,15 @@ macro_rules! nodes {
             node: Ptr<CUgraphNode_st>,
             params: In<$params>,
         ) -> Answer {
-            set_in_exec(call, exec, node, params.get()?.into())
+            set_in_exec(call, exec, node, params.get()?.newest())
         }
     )*};
 }
 
-impl From<NodeParams2> for NodeParams {
-    fn from(params: NodeParams2) -> Self {
-        params.params
-    }
-}
-
 nodes! {
-    NodeParams: graph_add_kernel_node, graph_kernel_node_get_params, graph_kernel_node_set_params,
-        graph_exec_kernel_node_set_params;
-    NodeParams2: graph_add_kernel_node_v2, graph_kernel_node_get_params_v2,
+    CUDA_KERNEL_NODE_PARAMS_v1: graph_add_kernel_node, graph_kernel_node_get_params,
+        graph_kernel_node_set_params, graph_exec_kernel_node_set_params;
+    CUDA_KERNEL_NODE_PARAMS_v2: graph_add_kernel_node_v2, graph_kernel_node_get_params_v2,
         graph_kernel_node_set_params_v2, graph_exec_kernel_node_set_params_v2;
 }
 

@@ -15,14 +15,14 @@ use crate::kernel::images::{self, Image, Source};
 use crate::machine::Locked;
 use crate::machine::call_frame::CallFrame;
 
-const EAGER_LOADING: c_int = 1;
-const LAZY_LOADING: c_int = 2;
+const EAGER_LOADING: c_uint = 1;
+const LAZY_LOADING: c_uint = 2;
 
 /// Handles of modules and libraries, and of functions and kernels, are opaque.
 type Handle = *mut c_void;
 
 /// Documented: lazy, unless the environment asks for the other.
-pub(crate) fn module_get_loading_mode(call: &CallFrame, mode: Ptr<c_int>) -> Answer {
+pub(crate) fn module_get_loading_mode(call: &CallFrame, mode: Ptr<c_uint>) -> Answer {
     drop(call.ready()?);
     mode.put(if is_eager() { EAGER_LOADING } else { LAZY_LOADING })
 }
@@ -405,10 +405,10 @@ pub(crate) fn function_name(call: &CallFrame, name: Ptr<*const c_char>, func: Me
     name.put(state.modules.functions[function].name.as_ptr().cast())
 }
 
-pub(crate) fn function_is_loaded(call: &CallFrame, loaded: Ptr<c_int>, func: Memory) -> Answer {
+pub(crate) fn function_is_loaded(call: &CallFrame, loaded: Ptr<c_uint>, func: Memory) -> Answer {
     let state = ready(call)?;
     let function = function(&state, func)?;
-    loaded.put(c_int::from(state.modules.functions[function].loaded))
+    loaded.put(state.modules.functions[function].loaded.into())
 }
 
 pub(crate) fn function_load(call: &CallFrame, func: Memory) -> Answer {

@@ -1,7 +1,9 @@
-//! Entry points that the raw layer does not declare: the list here has their types.
+//! Entry points that the raw layer does not declare: the list here has their types, and each must
+//! be passed as the driver's.
 
 use std::ffi::{CStr, c_char, c_void};
 
+use cuda_events::sys::more::*;
 use cuda_events::sys::*;
 use cuda_soft_driver::abi::{
     AccessDesc, AllocationProps, Copy2D, Copy3D, InstantiateParams, Location, MemsetParams,
@@ -38,13 +40,32 @@ macro_rules! exported {
                 unsafe { call($($argument),*) }
             })*
         }
+
+        // What the raw layer does not declare, `wrapper-more.h` does. Handles may be pointers to
+        // anything, and the structures are the software driver's, which compares them.
+        $(const _: () = is_called_as::<unsafe extern "C" fn($($type),*) -> CUresult, types::$name>();)*
     };
+}
+
+cuda_events::__passing!(returns CUresult);
+
+cuda_events::__passing! { structures
+    CUctx_st, CUgraph_st, CUgraphEdgeData, CUgraphExec_st, CUgraphNode_st, CUipcMemHandle,
+    CUstream_st, CUuuid,
+}
+
+cuda_events::__passing! { types
+    AccessDesc: CUmemAccessDesc, AllocationProps: CUmemAllocationProp, Copy2D: CUDA_MEMCPY2D,
+    Copy3D: CUDA_MEMCPY3D, Copy3D: CUDA_MEMCPY3D_PEER, CUhostFn: CUhostFn, InstantiateParams: CUDA_GRAPH_INSTANTIATE_PARAMS,
+    Location: CUmemLocation, MemsetParams: CUDA_MEMSET_NODE_PARAMS,
+    PoolPointer: CUmemPoolPtrExportData, PoolProps: CUmemPoolProps,
+    UpdateInfo: CUgraphExecUpdateResultInfo,
 }
 
 exported! {
     cuGetExportTable(table: *mut *const c_void, id: *const CUuuid);
     cuDeviceGetUuid(uuid: *mut CUuuid, device: CUdevice);
-    cuModuleGetLoadingMode(mode: *mut i32);
+    cuModuleGetLoadingMode(mode: *mut u32);
     cuCtxSetLimit(limit: u32, value: usize);
     cuMemAddressReserve(address: *mut CUdeviceptr, bytes: usize, alignment: usize,
         wanted: CUdeviceptr, flags: u64);

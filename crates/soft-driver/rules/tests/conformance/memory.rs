@@ -62,7 +62,8 @@ pub fn props(rig: &Rig, handle_types: u32) -> PoolProps {
         security_attributes: null_mut(),
         max_size: 0,
         usage: 0,
-        reserved: [0; 54],
+        gpu_direct_rdma_capable: 0,
+        reserved: [0; 53],
     }
 }
 
