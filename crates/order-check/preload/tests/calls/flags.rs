@@ -15,9 +15,14 @@ static MEMORY: AtomicU64 = AtomicU64::new(0);
 
 /// Another thread sees that the word has changed, and goes on.
 fn goes_on(word: u64) {
+    if word == 0 {
+        return;
+    }
     let word: *mut u32 = std::ptr::with_exposed_provenance_mut(word as usize);
     // SAFETY: a word of pinned memory that a stream writes.
-    while unsafe { AtomicU32::from_ptr(word) }.load(Ordering::Acquire) == 0 {
+    while word.addr() as u64 > NOT_AWAITED
+        && unsafe { AtomicU32::from_ptr(word) }.load(Ordering::Acquire) == 0
+    {
         std::thread::yield_now();
     }
     let other = std::thread::spawn(|| {
@@ -29,7 +34,7 @@ fn goes_on(word: u64) {
 
 /// The driver's functions, each of which returns after the other thread's call.
 macro_rules! slow {
-    ($($name:ident $function:literal [$word:ident] ($($argument:ident: $ty:ty),*);)*) => {
+    ($($name:ident $function:literal ($($argument:ident: $ty:ty),*);)*) => {
         $(mod $name {
             use super::*;
 
@@ -40,7 +45,7 @@ macro_rules! slow {
                 let real = REAL.load(Ordering::Relaxed);
                 // SAFETY: the driver's function has this type.
                 let code = unsafe { std::mem::transmute::<*mut c_void, Real>(real)($($argument),*) };
-                goes_on($word);
+                goes_on(WORD.load(Ordering::Relaxed));
                 code
             }
         })*
@@ -82,17 +87,144 @@ unsafe extern "C" fn mapped(_: u64) -> u32 {
 }
 
 slow! {
-    value b"cuStreamWriteValue32_v2" [to] (stream: CUstream, to: u64, value: u32, flags: u32);
-    copy b"cuMemcpyDtoHAsync_v2" [to] (to: u64, from: u64, bytes: usize, stream: CUstream);
-    memset b"cuMemsetD32Async" [to] (to: u64, value: u32, count: usize, stream: CUstream);
+    value b"cuStreamWriteValue32_v2" (stream: CUstream, to: u64, value: u32, flags: u32);
+    long b"cuStreamWriteValue64_v2" (stream: CUstream, to: u64, value: u64, flags: u32);
+    batch b"cuStreamBatchMemOp_v2" (stream: CUstream, count: u32, of: *mut c_void, flags: u32);
+    to_host b"cuMemcpyDtoHAsync_v2" (to: u64, from: u64, bytes: usize, stream: CUstream);
+    on_device b"cuMemcpyDtoDAsync_v2" (to: u64, from: u64, bytes: usize, stream: CUstream);
+    any b"cuMemcpyAsync" (to: u64, from: u64, bytes: usize, stream: CUstream);
+    halves b"cuMemsetD16Async" (to: u64, value: u16, count: usize, stream: CUstream);
+    memset b"cuMemsetD32Async" (to: u64, value: u32, count: usize, stream: CUstream);
 }
 
-type Kind = (&'static str, fn(&Desk<'_>) -> u32);
+/// Calls that write so many bytes at an address.
+type Write = fn(&Desk<'_>, u64, usize) -> u32;
+
+/// With the widths that each can have.
+const WRITES: [(&str, &[usize], Write); 8] = [
+    (
+        "value 32",
+        &[4],
+        |p, to, _| call!(p.raw, cuStreamWriteValue32_v2(p.a => CUstream, to => u64, 1 => u32, 0 => u32)),
+    ),
+    (
+        "value 64",
+        &[8],
+        |p, to, _| call!(p.raw, cuStreamWriteValue64_v2(p.a => CUstream, to => u64, 1 => u64, 0 => u32)),
+    ),
+    ("batch", &[4], |p, to, bytes| {
+        let operation = [bytes as u64 / 2, to, 1, 0, 0, 0];
+        call!(p.raw, cuStreamBatchMemOp_v2(p.a => CUstream, 1 => u32,
+            operation.as_ptr() => *const u64, 0 => u32))
+    }),
+    ("copy to the host", &[1, 2, 4, 8, 9], |p, to, bytes| {
+        call!(p.raw, cuMemcpyDtoHAsync_v2(to => u64, p.other => u64, bytes => usize,
+            p.a => CUstream))
+    }),
+    ("copy on the device", &[4, 8, 9], |p, to, bytes| {
+        call!(p.raw, cuMemcpyDtoDAsync_v2(to => u64, p.other => u64, bytes => usize,
+            p.a => CUstream))
+    }),
+    (
+        "copy",
+        &[1, 4, 8, 9],
+        |p, to, bytes| call!(p.raw, cuMemcpyAsync(to => u64, p.other => u64, bytes => usize, p.a => CUstream)),
+    ),
+    (
+        "memset 16",
+        &[2, 4, 8, 10],
+        |p, to, bytes| call!(p.raw, cuMemsetD16Async(to => u64, 1 => u16, bytes / 2 => usize, p.a => CUstream)),
+    ),
+    (
+        "memset 32",
+        &[4, 8, 12],
+        |p, to, bytes| call!(p.raw, cuMemsetD32Async(to => u64, 1 => u32, bytes / 4 => usize, p.a => CUstream)),
+    ),
+];
+
+/// An address that no thread waits for.
+const NOT_AWAITED: u64 = 1;
+
+/// Memory for a flag, and whether the host sees it.
+type Where = (&'static str, bool, fn(&Desk<'_>) -> u64);
+
+const PLACES: [Where; 4] = [
+    ("pinned", true, |p| word_address(p)),
+    ("managed", true, managed),
+    ("of a map", true, of_map),
+    ("device", false, |p| p.buffer + 64),
+];
+
+/// What a stream has done before a flag, another thread may be after before the call returns that
+/// has submitted both. In a capture no flag is written, and the host sees none that is longer than
+/// eight bytes or on the device.
+#[test]
+fn a_flag_may_be_seen_before_its_call_returns() {
+    aside("a_flag_may_be_seen_before_its_call_returns", || {
+        let front = Front {
+            install: |soft| preload::install(&|name| slowly(soft, name), &settings()),
+            resolve: |soft, name| preload::target(name, &|name| slowly(soft, name)),
+            ..FRONT
+        };
+        let each = |(name, writes): (&str, Write),
+                    (place, visible, memory): Where,
+                    bytes: usize,
+                    how: (bool, bool, bool)| {
+            let (captured, before, watched) = how;
+            let raw = Raw::behind(builder(0), front);
+            if !watched {
+                // Without the class `host` a value counts as seen at once.
+                preload::watch_host(Some("this is a test"), &|_| null_mut());
+            }
+            let p = Desk::new(&raw, false);
+            STREAM.store(p.b.cast(), Ordering::Relaxed);
+            MEMORY.store(p.buffer, Ordering::Relaxed);
+            word(&p).store(0, Ordering::Release);
+            let to = memory(&p);
+            p.set(p.a, p.other, 64);
+            if before {
+                p.writes(p.a);
+            }
+            if captured {
+                p.capture(p.a);
+            }
+            WORD.store(if visible && !captured { to } else { NOT_AWAITED }, Ordering::Relaxed);
+            assert_eq!(writes(&p, to, bytes), OK, "{name}");
+            WORD.store(0, Ordering::Relaxed);
+            if captured {
+                p.end_capture(p.a);
+            }
+            // What the stream does after the flag is not ordered.
+            if !before {
+                p.writes(p.a);
+            }
+            p.end();
+            let seen = before && !captured && visible && bytes <= 8;
+            let place = format!("{name}, {bytes} bytes, {place}, {how:?}");
+            assert_eq!(found().len(), usize::from(!seen), "{place}");
+        };
+        for (name, widths, writes) in WRITES {
+            let write = (name, writes);
+            for place in PLACES {
+                for how in [(false, true, true), (false, false, true), (true, true, true)] {
+                    each(write, place, widths[0], how);
+                }
+            }
+            each(write, PLACES[0], widths[0], (false, true, false));
+            for (&bytes, place) in widths[1..].iter().zip(PLACES.into_iter().cycle()) {
+                each(write, place, bytes, (false, true, true));
+            }
+            for place in &PLACES[..2] {
+                each(write, *place, widths[widths.len() - 1], (false, true, true));
+            }
+        }
+    });
+}
 
 /// A word of managed memory, of which nobody looks at the value.
 fn managed(p: &Desk<'_>) -> u64 {
     let mut word = 0;
-    let code = call!(p.raw, cuMemAllocManaged(&mut word => *mut u64, 4 => usize, 1 => u32));
+    let code = call!(p.raw, cuMemAllocManaged(&mut word => *mut u64, 64 => usize, 1 => u32));
     assert_eq!(code, OK);
     word
 }
@@ -107,68 +239,6 @@ fn of_map(p: &Desk<'_>) -> u64 {
     let code = call!(p.raw, cuMemMap(word => u64, 64 => usize, 0 => usize, 0 => u64, 0 => u64));
     assert_eq!(code, OK);
     word
-}
-
-const KINDS: [Kind; 6] = [
-    ("a copy to memory of a map", |p| {
-        call!(p.raw, cuMemcpyDtoHAsync_v2(of_map(p) => u64, p.other => u64, 4 => usize,
-            p.a => CUstream))
-    }),
-    ("a value", |p| {
-        call!(p.raw, cuStreamWriteValue32_v2(p.a => CUstream, word_address(p) => u64, 1 => u32,
-            0 => u32))
-    }),
-    ("a copy", |p| {
-        call!(p.raw, cuMemcpyDtoHAsync_v2(word_address(p) => u64, p.other => u64, 4 => usize,
-            p.a => CUstream))
-    }),
-    ("a copy to managed memory", |p| {
-        call!(p.raw, cuMemcpyDtoHAsync_v2(managed(p) => u64, p.other => u64, 4 => usize,
-            p.a => CUstream))
-    }),
-    (
-        "a memset of managed memory",
-        |p| call!(p.raw, cuMemsetD32Async(managed(p) => u64, 1 => u32, 1 => usize, p.a => CUstream)),
-    ),
-    ("a memset", |p| {
-        call!(p.raw, cuMemsetD32Async(word_address(p) => u64, 1 => u32, 1 => usize,
-            p.a => CUstream))
-    }),
-];
-
-#[test]
-fn a_value_may_be_seen_before_its_call_returns() {
-    aside("a_value_may_be_seen_before_its_call_returns", || {
-        let front = Front {
-            install: |soft| preload::install(&|name| slowly(soft, name), &settings()),
-            resolve: |soft, name| preload::target(name, &|name| slowly(soft, name)),
-            ..FRONT
-        };
-        for (what, writes) in KINDS {
-            // Without the class `host` a value counts as seen at once.
-            for (before, watched) in [(true, true), (false, true), (true, false)] {
-                let raw = Raw::behind(builder(0), front);
-                if !watched {
-                    preload::watch_host(Some("this is a test"), &|_| null_mut());
-                }
-                let p = Desk::new(&raw, false);
-                STREAM.store(p.b.cast(), Ordering::Relaxed);
-                MEMORY.store(p.buffer, Ordering::Relaxed);
-                word(&p).store(0, Ordering::Release);
-                p.set(p.a, p.other, 64);
-                if before {
-                    p.writes(p.a);
-                }
-                assert_eq!(writes(&p), OK);
-                if !before {
-                    p.writes(p.a);
-                }
-                p.end();
-                // What the stream does after the value is not ordered.
-                assert_eq!(found().len(), usize::from(!before), "{what}");
-            }
-        }
-    });
 }
 
 /// The same of a graph's nodes, as far as the host reads what they write by one load.
