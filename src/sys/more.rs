@@ -20,6 +20,9 @@ mod bindings {
 
 pub use bindings::*;
 
+use super::Version;
+use super::symbols::parse_typedef;
+
 /// A line has the exported function, its typedef, and the typedef of its per-thread-default-stream
 /// twin if it has one.
 macro_rules! more {
@@ -38,6 +41,19 @@ macro_rules! more {
         }
 
         $($(const _: fn($typedef) -> $twin = |pointer| pointer;)?)*
+
+        /// The exported names, each with the version that introduced it and that of its twin.
+        pub const VERSIONS: &[(&str, Version, Option<Version>)] = &[$((
+            stringify!($function),
+            const { parse_typedef(stringify!($typedef)).1 },
+            const {
+                let twins: &[&'static str] = &[$(stringify!($twin))?];
+                match twins {
+                    [twin, ..] => Some(parse_typedef(twin).1),
+                    [] => None,
+                }
+            },
+        ),)*];
     };
 }
 

@@ -122,7 +122,7 @@ pub struct EntryPoint {
     clippy::indexing_slicing,
     reason = "called in const blocks only, where a bad index does not compile"
 )]
-const fn parse_typedef(typedef: &'static str) -> (&'static str, Version) {
+pub(super) const fn parse_typedef(typedef: &'static str) -> (&'static str, Version) {
     let (_, rest) = typedef.as_bytes().split_at("PFN_".len());
     // The version follows the last `_v` that has digits after it.
     let mut at = rest.len() - 1;

@@ -1,8 +1,7 @@
-//! That bodies of entry points which `cuda-events` does not bind have the types of the driver's
-//! functions.
+//! That bodies of entry points have the types of the driver's functions.
 //!
 //! A body has handles as pointers, and numbers for what NVIDIA's headers give a name to. So its type
-//! must only be passed in the same way as that of `wrapper-more.h`. What does not fit does not
+//! must only be passed in the same way as that of the declarations. What does not fit does not
 //! compile.
 
 use core::ffi::c_void;
@@ -14,7 +13,13 @@ use crate::abi::*;
 cuda_events::__passing!(returns CUresult);
 
 cuda_events::__passing! { structures
-    CUctx_st, CUevent_st, CUexecAffinityParam, CUgraph_st, CUgraphEdgeData, CUgraphExec_st,
+    CUctx_st, CUctxCreateParams, CUdevResource, CUdevResourceDesc_st, CUdevResourceType,
+    CUDA_BATCH_MEM_OP_NODE_PARAMS, CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC,
+    CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS,
+    CUDA_HOST_NODE_PARAMS, CUdevice_attribute, CUdriverProcAddressQueryResult,
+    CUextSemaphore_st, CUgreenCtx_st, CUipcEventHandle, CUstreamBatchMemOpParams,
+    CUstreamCaptureMode, CUstreamCaptureStatus, CUstreamCallback,
+    CUevent_st, CUexecAffinityParam, CUgraph_st, CUgraphEdgeData, CUgraphExec_st,
     CUDA_KERNEL_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v2, CUgraphNode_st, CUipcMemHandle,
     CUlaunchAttributeValue, CUlaunchConfig, CUstream_st, CUuuid,
 }

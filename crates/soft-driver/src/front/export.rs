@@ -1,6 +1,7 @@
 //! The description of one exported function.
 
 use cuda_events::Version;
+use cuda_events::sys::more::VERSIONS;
 use cuda_events::sys::{ENTRY_POINTS, EntryPoint};
 
 /// One exported function.
@@ -18,15 +19,15 @@ pub struct Export {
 }
 
 impl Export {
-    /// `listed` is the version that the line of `name` has, or nothing. A line may keep its version
-    /// after `cuda-events` has bound the name.
+    /// `listed` is the version that the line of `name` has, which is for names that `cuda-events`
+    /// does not declare. A line may keep it afterwards.
     pub(crate) const fn new(name: &'static str, listed: &[i32], supported: bool) -> Self {
-        let version = match (bound_version(name), listed) {
+        let version = match (declared_version(name), listed) {
             (Some(version), []) => version.as_raw() as i32,
             (None, [version]) => *version,
             (Some(version), [listed]) if version.as_raw() as i32 == *listed => *listed,
-            (Some(_), _) => panic!("src/sys/symbols.rs has another version of it: correct one"),
-            (None, _) => panic!("cuda-events does not bind it: give it a version"),
+            (Some(_), _) => panic!("cuda-events declares another version of it: correct one"),
+            (None, _) => panic!("cuda-events does not declare it: give it a version"),
         };
         Self { name, version, per_thread: is_per_thread(name), supported }
     }
@@ -55,25 +56,34 @@ const fn is_per_thread(name: &str) -> bool {
     matches!(name.as_bytes(), [.., b'_', b'p', b't', b's' | b'd', b'z' | b's'])
 }
 
-/// The places of a hash table of `cuda-events`' list: each export is looked up while the crate
-/// compiles, and a search of the whole list for each took the compiler four seconds.
+/// The places of a hash table of what `cuda-events` declares: each export is looked up while the
+/// crate compiles, and a search of the whole lists for each took the compiler four seconds.
 const PLACES: usize = 1024;
 
-const BOUND: [Option<&EntryPoint>; PLACES] = {
-    let mut bound = [None; PLACES];
+/// An exported name, the version that introduced it, and that of its twin.
+type Declared = (&'static str, Version, Option<Version>);
+
+static DECLARED: [Option<Declared>; PLACES] = {
+    let mut declared = [None; PLACES];
     let mut at = 0;
-    while at < ENTRY_POINTS.len() {
-        let mut place = hash(exported(&ENTRY_POINTS[at]));
-        while bound[place].is_some() {
+    while at < ENTRY_POINTS.len() + VERSIONS.len() {
+        let one = if at < ENTRY_POINTS.len() {
+            let entry = &ENTRY_POINTS[at];
+            (exported(entry), entry.version, entry.per_thread_version)
+        } else {
+            VERSIONS[at - ENTRY_POINTS.len()]
+        };
+        let mut place = hash(one.0);
+        while declared[place].is_some() {
             place = (place + 1) % PLACES;
         }
-        bound[place] = Some(&ENTRY_POINTS[at]);
+        declared[place] = Some(one);
         at += 1;
     }
-    bound
+    declared
 };
 
-const fn exported(entry: &EntryPoint) -> &str {
+const fn exported(entry: &EntryPoint) -> &'static str {
     match entry.name.to_str() {
         Ok(name) => name,
         Err(_) => "",
@@ -92,14 +102,14 @@ const fn hash(name: &str) -> usize {
     hash
 }
 
-/// The version of a name in the list of `cuda-events`.
-const fn bound_version(name: &str) -> Option<Version> {
+/// The version of a name that `cuda-events` declares.
+const fn declared_version(name: &str) -> Option<Version> {
     let twin = is_per_thread(name);
     let legacy = if twin { name.split_at(name.len() - "_ptsz".len()).0 } else { name };
     let mut place = hash(legacy);
-    while let Some(entry) = BOUND[place] {
-        if is_same(exported(entry), legacy) {
-            return if twin { entry.per_thread_version } else { Some(entry.version) };
+    while let Some((name, version, of_twin)) = DECLARED[place] {
+        if is_same(name, legacy) {
+            return if twin { of_twin } else { Some(version) };
         }
         place = (place + 1) % PLACES;
     }

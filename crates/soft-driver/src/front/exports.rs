@@ -2,11 +2,10 @@
 //!
 //! A group is a module and has its entry points: the exported name, its per-thread-default-stream
 //! twin where there is one, and the body, a function of that module. The parameters of the body are
-//! those of the C function. A line without a version is of an entry point that `cuda-events` binds:
-//! its list has the version, and its type is compared with the parameters when this compiles. A line
-//! with a version is of any other of CUDA 13.5: older forms, and what other programs call. Names
-//! without a body are there because a program that is linked against them, or looks all of them up
-//! when it starts, has to find them. The C functions, the table that `cuGetProcAddress` and
+//! those of the C function, whose type is compared with them when this compiles. `cuda-events`
+//! declares it and has the version; only a name that it does not declare has one here. Names without
+//! a body are there because a program that is linked against them, or looks all of them up when it
+//! starts, has to find them. The C functions, the table that `cuGetProcAddress` and
 //! [`resolve`](crate::SoftDriver::resolve) look in, the exports of the shared library and the names
 //! in the call log all come from it.
 
@@ -47,7 +46,7 @@ macro_rules! for_each_export {
             cuDevicePrimaryCtxRetain => device_primary_ctx_retain;
             cuDevicePrimaryCtxRelease_v2 => device_primary_ctx_release;
             cuDevicePrimaryCtxGetState => device_primary_ctx_get_state;
-            cuDevicePrimaryCtxRelease 7000 => device_primary_ctx_release;
+            cuDevicePrimaryCtxRelease => device_primary_ctx_release;
         }
         [context] {
             cuCtxCreate_v2 => ctx_create;
@@ -62,9 +61,9 @@ macro_rules! for_each_export {
             cuCtxGetStreamPriorityRange => ctx_get_stream_priority_range;
             cuCtxGetFlags => ctx_get_flags;
             cuCtxGetId => ctx_get_id;
-            cuCtxDestroy 2000 => ctx_destroy;
-            cuCtxPushCurrent 2000 => ctx_push_current;
-            cuCtxPopCurrent 2000 => ctx_pop_current;
+            cuCtxDestroy => ctx_destroy;
+            cuCtxPushCurrent => ctx_push_current;
+            cuCtxPopCurrent => ctx_pop_current;
         }
         [context::all_streams] {
             cuCtxSynchronize => ctx_synchronize;
@@ -81,7 +80,7 @@ macro_rules! for_each_export {
             cuEventSynchronize => event_synchronize;
             cuEventElapsedTime => event_elapsed_time;
             cuEventElapsedTime_v2 => event_elapsed_time;
-            cuEventDestroy 2000 => event_destroy;
+            cuEventDestroy => event_destroy;
         }
         [ipc::event] {
             cuIpcGetEventHandle => ipc_get_event_handle;
@@ -91,7 +90,7 @@ macro_rules! for_each_export {
             cuIpcGetMemHandle => ipc_get_mem_handle;
             cuIpcOpenMemHandle_v2 => ipc_open_mem_handle;
             cuIpcCloseMemHandle => ipc_close_mem_handle;
-            cuIpcOpenMemHandle 4010 => ipc_open_mem_handle;
+            cuIpcOpenMemHandle => ipc_open_mem_handle;
         }
         [stream] {
             cuStreamCreate => stream_create;
@@ -110,7 +109,7 @@ macro_rules! for_each_export {
             cuStreamGetAttribute, cuStreamGetAttribute_ptsz => stream_get_attribute;
             cuStreamSetAttribute, cuStreamSetAttribute_ptsz => stream_set_attribute;
             cuStreamCopyAttributes, cuStreamCopyAttributes_ptsz => stream_copy_attributes;
-            cuStreamDestroy 2000 => stream_destroy;
+            cuStreamDestroy => stream_destroy;
         }
         [host_function] {
             cuStreamAddCallback, cuStreamAddCallback_ptsz => stream_add_callback;
@@ -131,7 +130,7 @@ macro_rules! for_each_export {
             cuStreamUpdateCaptureDependencies_v2, cuStreamUpdateCaptureDependencies_v2_ptsz
                 => stream_update_capture_dependencies_v2;
             cuThreadExchangeStreamCaptureMode => thread_exchange_stream_capture_mode;
-            cuStreamBeginCapture 10000, cuStreamBeginCapture_ptsz 10000 => stream_begin_capture_v1;
+            cuStreamBeginCapture, cuStreamBeginCapture_ptsz => stream_begin_capture_v1;
         }
         [values] {
             cuStreamWaitValue32, cuStreamWaitValue32_ptsz => stream_wait_value32;
@@ -179,7 +178,7 @@ macro_rules! for_each_export {
             cuGraphInstantiateWithFlags => graph_instantiate_with_flags;
             cuGraphLaunch, cuGraphLaunch_ptsz => graph_launch;
             cuGraphExecDestroy => graph_exec_destroy;
-            cuGraphInstantiate 10000 => graph_instantiate;
+            cuGraphInstantiate => graph_instantiate;
         }
         [graph::events] {
             cuGraphAddEventRecordNode => graph_add_event_record_node;
@@ -217,221 +216,221 @@ macro_rules! for_each_export {
             cuGreenCtxStreamCreate => green_ctx_stream_create;
         }
         [kernel::modules] {
-            cuGetExportTable 3000 => get_export_table;
-            cuModuleGetLoadingMode 11070 => module_get_loading_mode;
+            cuGetExportTable => get_export_table;
+            cuModuleGetLoadingMode => module_get_loading_mode;
             cuProfilerStart 4000 => profiler_switch;
             cuProfilerStop 4000 => profiler_switch;
-            cuKernelGetName 12030 => function_name;
-            cuFuncGetName 12030 => function_name;
-            cuModuleLoad 2000 => module_load;
-            cuModuleLoadData 2000 => module_load_data;
-            cuModuleLoadDataEx 2010 => module_load_data_ex;
-            cuModuleLoadFatBinary 2000 => module_load_data;
-            cuModuleUnload 2000 => module_unload;
-            cuModuleGetFunction 2000 => module_get_function;
-            cuLibraryLoadData 12000 => library_load_data;
-            cuLibraryLoadFromFile 12000 => library_load_from_file;
-            cuLibraryUnload 12000 => library_unload;
-            cuLibraryGetKernel 12000 => library_get_kernel;
-            cuLibraryGetModule 12000 => library_get_module;
-            cuModuleGetFunctionCount 12040 => module_function_count;
-            cuModuleEnumerateFunctions 12040 => module_enumerate_functions;
-            cuLibraryGetKernelCount 12040 => library_kernel_count;
-            cuLibraryEnumerateKernels 12040 => library_enumerate_kernels;
-            cuKernelGetFunction 12000 => kernel_get_function;
-            cuKernelGetLibrary 12050 => function_get_module;
-            cuFuncGetModule 11000 => function_get_module;
-            cuFuncIsLoaded 12040 => function_is_loaded;
-            cuFuncLoad 12040 => function_load;
-            cuFuncGetParamCount 13020 => parameter_count;
-            cuKernelGetParamCount 13020 => parameter_count;
-            cuFuncGetParamInfo 12040 => parameter_info;
-            cuKernelGetParamInfo 12040 => parameter_info;
-            cuFuncGetAttribute 2020 => function_get_attribute;
-            cuFuncSetAttribute 9000 => function_set_attribute;
-            cuKernelGetAttribute 12000 => kernel_get_attribute;
-            cuKernelSetAttribute 12000 => kernel_set_attribute;
-            cuFuncSetCacheConfig 3000 => function_set_config;
-            cuFuncSetSharedMemConfig 4020 => function_set_config;
-            cuKernelSetCacheConfig 12000 => kernel_set_cache_config;
+            cuKernelGetName => function_name;
+            cuFuncGetName => function_name;
+            cuModuleLoad => module_load;
+            cuModuleLoadData => module_load_data;
+            cuModuleLoadDataEx => module_load_data_ex;
+            cuModuleLoadFatBinary => module_load_data;
+            cuModuleUnload => module_unload;
+            cuModuleGetFunction => module_get_function;
+            cuLibraryLoadData => library_load_data;
+            cuLibraryLoadFromFile => library_load_from_file;
+            cuLibraryUnload => library_unload;
+            cuLibraryGetKernel => library_get_kernel;
+            cuLibraryGetModule => library_get_module;
+            cuModuleGetFunctionCount => module_function_count;
+            cuModuleEnumerateFunctions => module_enumerate_functions;
+            cuLibraryGetKernelCount => library_kernel_count;
+            cuLibraryEnumerateKernels => library_enumerate_kernels;
+            cuKernelGetFunction => kernel_get_function;
+            cuKernelGetLibrary => function_get_module;
+            cuFuncGetModule => function_get_module;
+            cuFuncIsLoaded => function_is_loaded;
+            cuFuncLoad => function_load;
+            cuFuncGetParamCount => parameter_count;
+            cuKernelGetParamCount => parameter_count;
+            cuFuncGetParamInfo => parameter_info;
+            cuKernelGetParamInfo => parameter_info;
+            cuFuncGetAttribute => function_get_attribute;
+            cuFuncSetAttribute => function_set_attribute;
+            cuKernelGetAttribute => kernel_get_attribute;
+            cuKernelSetAttribute => kernel_set_attribute;
+            cuFuncSetCacheConfig => function_set_config;
+            cuFuncSetSharedMemConfig => function_set_config;
+            cuKernelSetCacheConfig => kernel_set_cache_config;
         }
         [kernel::launches] {
-            cuLaunchKernel 4000, cuLaunchKernel_ptsz 7000 => launch_kernel;
-            cuLaunchKernelEx 11060, cuLaunchKernelEx_ptsz 11060 => launch_kernel_ex;
-            cuLaunchCooperativeKernel 9000, cuLaunchCooperativeKernel_ptsz 9000
+            cuLaunchKernel, cuLaunchKernel_ptsz => launch_kernel;
+            cuLaunchKernelEx, cuLaunchKernelEx_ptsz => launch_kernel_ex;
+            cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz
                 => launch_cooperative_kernel;
-            cuGraphAddKernelNode 10000 => graph_add_kernel_node;
-            cuGraphAddKernelNode_v2 12000 => graph_add_kernel_node_v2;
-            cuGraphKernelNodeGetParams 10000 => graph_kernel_node_get_params;
-            cuGraphKernelNodeGetParams_v2 12000 => graph_kernel_node_get_params_v2;
-            cuGraphKernelNodeSetParams 10000 => graph_kernel_node_set_params;
-            cuGraphKernelNodeSetParams_v2 12000 => graph_kernel_node_set_params_v2;
-            cuGraphExecKernelNodeSetParams 10010 => graph_exec_kernel_node_set_params;
-            cuGraphExecKernelNodeSetParams_v2 12000 => graph_exec_kernel_node_set_params_v2;
-            cuOccupancyMaxActiveBlocksPerMultiprocessor 6050 => active_blocks;
-            cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags 7000 => active_blocks_with_flags;
-            cuOccupancyMaxPotentialBlockSize 6050 => potential_block_size;
-            cuOccupancyMaxPotentialBlockSizeWithFlags 7000 => potential_block_size_with_flags;
+            cuGraphAddKernelNode => graph_add_kernel_node;
+            cuGraphAddKernelNode_v2 => graph_add_kernel_node_v2;
+            cuGraphKernelNodeGetParams => graph_kernel_node_get_params;
+            cuGraphKernelNodeGetParams_v2 => graph_kernel_node_get_params_v2;
+            cuGraphKernelNodeSetParams => graph_kernel_node_set_params;
+            cuGraphKernelNodeSetParams_v2 => graph_kernel_node_set_params_v2;
+            cuGraphExecKernelNodeSetParams => graph_exec_kernel_node_set_params;
+            cuGraphExecKernelNodeSetParams_v2 => graph_exec_kernel_node_set_params_v2;
+            cuOccupancyMaxActiveBlocksPerMultiprocessor => active_blocks;
+            cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags => active_blocks_with_flags;
+            cuOccupancyMaxPotentialBlockSize => potential_block_size;
+            cuOccupancyMaxPotentialBlockSizeWithFlags => potential_block_size_with_flags;
         }
         [context::settings] {
-            cuDevicePrimaryCtxReset 7000 => device_primary_ctx_reset;
-            cuDevicePrimaryCtxReset_v2 11000 => device_primary_ctx_reset;
-            cuDevicePrimaryCtxSetFlags 7000 => device_primary_ctx_set_flags;
-            cuDevicePrimaryCtxSetFlags_v2 11000 => device_primary_ctx_set_flags;
-            cuCtxCreate_v3 11040 => ctx_create_v3;
-            cuCtxAttach 2000 => ctx_attach;
-            cuCtxDetach 2000 => ctx_detach;
-            cuCtxSetFlags 12010 => ctx_set_flags;
-            cuCtxGetApiVersion 3020 => ctx_get_api_version;
-            cuCtxGetLimit 3010 => ctx_get_limit;
-            cuCtxSetLimit 3010 => ctx_set_limit;
-            cuCtxGetCacheConfig 3020 => ctx_get_cache_config;
-            cuCtxSetCacheConfig 3020 => ctx_set_cache_config;
-            cuCtxGetSharedMemConfig 4020 => ctx_get_shared_mem_config;
-            cuCtxSetSharedMemConfig 4020 => ctx_set_shared_mem_config;
-            cuCtxResetPersistingL2Cache 11000 => ctx_reset_persisting_l2_cache;
-            cuCtxEnablePeerAccess 4000 => ctx_enable_peer_access;
-            cuCtxDisablePeerAccess 4000 => ctx_disable_peer_access;
+            cuDevicePrimaryCtxReset => device_primary_ctx_reset;
+            cuDevicePrimaryCtxReset_v2 => device_primary_ctx_reset;
+            cuDevicePrimaryCtxSetFlags => device_primary_ctx_set_flags;
+            cuDevicePrimaryCtxSetFlags_v2 => device_primary_ctx_set_flags;
+            cuCtxCreate_v3 => ctx_create_v3;
+            cuCtxAttach => ctx_attach;
+            cuCtxDetach => ctx_detach;
+            cuCtxSetFlags => ctx_set_flags;
+            cuCtxGetApiVersion => ctx_get_api_version;
+            cuCtxGetLimit => ctx_get_limit;
+            cuCtxSetLimit => ctx_set_limit;
+            cuCtxGetCacheConfig => ctx_get_cache_config;
+            cuCtxSetCacheConfig => ctx_set_cache_config;
+            cuCtxGetSharedMemConfig => ctx_get_shared_mem_config;
+            cuCtxSetSharedMemConfig => ctx_set_shared_mem_config;
+            cuCtxResetPersistingL2Cache => ctx_reset_persisting_l2_cache;
+            cuCtxEnablePeerAccess => ctx_enable_peer_access;
+            cuCtxDisablePeerAccess => ctx_disable_peer_access;
         }
         [device::bus] {
-            cuDeviceComputeCapability 2000 => device_compute_capability;
-            cuDeviceCanAccessPeer 4000 => device_can_access_peer;
-            cuDeviceGetPCIBusId 4010 => device_get_pci_bus_id;
-            cuDeviceGetByPCIBusId 4010 => device_get_by_pci_bus_id;
-            cuDeviceGetP2PAttribute 8000 => device_get_p2p_attribute;
+            cuDeviceComputeCapability => device_compute_capability;
+            cuDeviceCanAccessPeer => device_can_access_peer;
+            cuDeviceGetPCIBusId => device_get_pci_bus_id;
+            cuDeviceGetByPCIBusId => device_get_by_pci_bus_id;
+            cuDeviceGetP2PAttribute => device_get_p2p_attribute;
         }
         [allocation::host] {
-            cuMemAllocPitch_v2 3020 => mem_alloc_pitch;
-            cuMemAllocManaged 6000 => mem_alloc_managed;
-            cuMemAllocHost_v2 3020 => mem_alloc_host;
-            cuMemHostGetFlags 2030 => mem_host_get_flags;
-            cuMemHostUnregister 4000 => mem_host_unregister;
-            cuPointerGetAttribute 4000 => pointer_get_attribute;
-            cuPointerGetAttributes 7000 => pointer_get_attributes;
-            cuMemGetAddressRange_v2 3020 => mem_get_address_range;
+            cuMemAllocPitch_v2 => mem_alloc_pitch;
+            cuMemAllocManaged => mem_alloc_managed;
+            cuMemAllocHost_v2 => mem_alloc_host;
+            cuMemHostGetFlags => mem_host_get_flags;
+            cuMemHostUnregister => mem_host_unregister;
+            cuPointerGetAttribute => pointer_get_attribute;
+            cuPointerGetAttributes => pointer_get_attributes;
+            cuMemGetAddressRange_v2 => mem_get_address_range;
         }
         [allocation::managed] {
-            cuMemPrefetchAsync 8000, cuMemPrefetchAsync_ptsz 8000 => mem_prefetch_async;
-            cuMemPrefetchAsync_v2 12020, cuMemPrefetchAsync_v2_ptsz 12020 => mem_prefetch_async_v2;
-            cuMemAdvise 8000 => mem_advise;
-            cuMemAdvise_v2 12020 => mem_advise_v2;
+            cuMemPrefetchAsync, cuMemPrefetchAsync_ptsz => mem_prefetch_async;
+            cuMemPrefetchAsync_v2, cuMemPrefetchAsync_v2_ptsz => mem_prefetch_async_v2;
+            cuMemAdvise => mem_advise;
+            cuMemAdvise_v2 => mem_advise_v2;
         }
         [copy::synchronous] {
-            cuMemcpyPeer 4000, cuMemcpyPeer_ptds 7000 => memcpy_peer;
-            cuMemcpyPeerAsync 4000, cuMemcpyPeerAsync_ptsz 7000 => memcpy_peer_async;
-            cuMemcpyAsync 4000, cuMemcpyAsync_ptsz 7000 => memcpy_async;
-            cuMemsetD16Async 3020, cuMemsetD16Async_ptsz 7000 => memset_d16_async;
-            cuMemcpy 4000, cuMemcpy_ptds 7000 => memcpy;
-            cuMemcpyHtoD_v2 3020, cuMemcpyHtoD_v2_ptds 7000 => memcpy_h_to_d;
-            cuMemcpyDtoH_v2 3020, cuMemcpyDtoH_v2_ptds 7000 => memcpy_d_to_h;
-            cuMemcpyDtoD_v2 3020, cuMemcpyDtoD_v2_ptds 7000 => memcpy_d_to_d;
-            cuMemsetD8_v2 3020, cuMemsetD8_v2_ptds 7000 => memset_d8;
-            cuMemsetD16_v2 3020, cuMemsetD16_v2_ptds 7000 => memset_d16;
-            cuMemsetD32_v2 3020, cuMemsetD32_v2_ptds 7000 => memset_d32;
+            cuMemcpyPeer, cuMemcpyPeer_ptds => memcpy_peer;
+            cuMemcpyPeerAsync, cuMemcpyPeerAsync_ptsz => memcpy_peer_async;
+            cuMemcpyAsync, cuMemcpyAsync_ptsz => memcpy_async;
+            cuMemsetD16Async, cuMemsetD16Async_ptsz => memset_d16_async;
+            cuMemcpy, cuMemcpy_ptds => memcpy;
+            cuMemcpyHtoD_v2, cuMemcpyHtoD_v2_ptds => memcpy_h_to_d;
+            cuMemcpyDtoH_v2, cuMemcpyDtoH_v2_ptds => memcpy_d_to_h;
+            cuMemcpyDtoD_v2, cuMemcpyDtoD_v2_ptds => memcpy_d_to_d;
+            cuMemsetD8_v2, cuMemsetD8_v2_ptds => memset_d8;
+            cuMemsetD16_v2, cuMemsetD16_v2_ptds => memset_d16;
+            cuMemsetD32_v2, cuMemsetD32_v2_ptds => memset_d32;
         }
         [allocation::pools] {
-            cuMemAllocAsync 11020, cuMemAllocAsync_ptsz 11020 => mem_alloc_async;
-            cuMemAllocFromPoolAsync 11020, cuMemAllocFromPoolAsync_ptsz 11020
+            cuMemAllocAsync, cuMemAllocAsync_ptsz => mem_alloc_async;
+            cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_ptsz
                 => mem_alloc_from_pool_async;
-            cuMemFreeAsync 11020, cuMemFreeAsync_ptsz 11020 => mem_free_async;
-            cuMemPoolCreate 11020 => mem_pool_create;
-            cuMemPoolDestroy 11020 => mem_pool_destroy;
-            cuMemPoolTrimTo 11020 => mem_pool_trim_to;
-            cuMemPoolSetAttribute 11020 => mem_pool_set_attribute;
-            cuMemPoolGetAttribute 11020 => mem_pool_get_attribute;
-            cuMemPoolSetAccess 11020 => mem_pool_set_access;
-            cuMemPoolGetAccess 11020 => mem_pool_get_access;
-            cuMemPoolExportToShareableHandle 11020 => mem_pool_export_to_shareable_handle;
-            cuMemPoolImportFromShareableHandle 11020 => mem_pool_import_from_shareable_handle;
-            cuMemPoolExportPointer 11020 => mem_pool_export_pointer;
-            cuMemPoolImportPointer 11020 => mem_pool_import_pointer;
-            cuDeviceGetDefaultMemPool 11020 => device_get_default_mem_pool;
-            cuDeviceGetMemPool 11020 => device_get_mem_pool;
-            cuDeviceSetMemPool 11020 => device_set_mem_pool;
-            cuMemGetDefaultMemPool 13000 => mem_get_default_mem_pool;
-            cuMemGetMemPool 13000 => mem_get_mem_pool;
-            cuMemSetMemPool 13000 => mem_set_mem_pool;
+            cuMemFreeAsync, cuMemFreeAsync_ptsz => mem_free_async;
+            cuMemPoolCreate => mem_pool_create;
+            cuMemPoolDestroy => mem_pool_destroy;
+            cuMemPoolTrimTo => mem_pool_trim_to;
+            cuMemPoolSetAttribute => mem_pool_set_attribute;
+            cuMemPoolGetAttribute => mem_pool_get_attribute;
+            cuMemPoolSetAccess => mem_pool_set_access;
+            cuMemPoolGetAccess => mem_pool_get_access;
+            cuMemPoolExportToShareableHandle => mem_pool_export_to_shareable_handle;
+            cuMemPoolImportFromShareableHandle => mem_pool_import_from_shareable_handle;
+            cuMemPoolExportPointer => mem_pool_export_pointer;
+            cuMemPoolImportPointer => mem_pool_import_pointer;
+            cuDeviceGetDefaultMemPool => device_get_default_mem_pool;
+            cuDeviceGetMemPool => device_get_mem_pool;
+            cuDeviceSetMemPool => device_set_mem_pool;
+            cuMemGetDefaultMemPool => mem_get_default_mem_pool;
+            cuMemGetMemPool => mem_get_mem_pool;
+            cuMemSetMemPool => mem_set_mem_pool;
         }
         [copy::rows] {
-            cuMemcpy2D_v2 3020, cuMemcpy2D_v2_ptds 7000 => memcpy_2d;
-            cuMemcpy2DUnaligned_v2 3020, cuMemcpy2DUnaligned_v2_ptds 7000 => memcpy_2d;
-            cuMemcpy2DAsync_v2 3020, cuMemcpy2DAsync_v2_ptsz 7000 => memcpy_2d_async;
-            cuMemcpy3D_v2 3020, cuMemcpy3D_v2_ptds 7000 => memcpy_3d;
-            cuMemcpy3DAsync_v2 3020, cuMemcpy3DAsync_v2_ptsz 7000 => memcpy_3d_async;
-            cuMemcpy3DPeer 4000, cuMemcpy3DPeer_ptds 7000 => memcpy_3d_peer;
-            cuMemcpy3DPeerAsync 4000, cuMemcpy3DPeerAsync_ptsz 7000 => memcpy_3d_peer_async;
-            cuMemsetD2D8_v2 3020, cuMemsetD2D8_v2_ptds 7000 => memset_2d_8;
-            cuMemsetD2D8Async 3020, cuMemsetD2D8Async_ptsz 7000 => memset_2d_8_async;
-            cuMemsetD2D16_v2 3020, cuMemsetD2D16_v2_ptds 7000 => memset_2d_16;
-            cuMemsetD2D16Async 3020, cuMemsetD2D16Async_ptsz 7000 => memset_2d_16_async;
-            cuMemsetD2D32_v2 3020, cuMemsetD2D32_v2_ptds 7000 => memset_2d_32;
-            cuMemsetD2D32Async 3020, cuMemsetD2D32Async_ptsz 7000 => memset_2d_32_async;
+            cuMemcpy2D_v2, cuMemcpy2D_v2_ptds => memcpy_2d;
+            cuMemcpy2DUnaligned_v2, cuMemcpy2DUnaligned_v2_ptds => memcpy_2d;
+            cuMemcpy2DAsync_v2, cuMemcpy2DAsync_v2_ptsz => memcpy_2d_async;
+            cuMemcpy3D_v2, cuMemcpy3D_v2_ptds => memcpy_3d;
+            cuMemcpy3DAsync_v2, cuMemcpy3DAsync_v2_ptsz => memcpy_3d_async;
+            cuMemcpy3DPeer, cuMemcpy3DPeer_ptds => memcpy_3d_peer;
+            cuMemcpy3DPeerAsync, cuMemcpy3DPeerAsync_ptsz => memcpy_3d_peer_async;
+            cuMemsetD2D8_v2, cuMemsetD2D8_v2_ptds => memset_2d_8;
+            cuMemsetD2D8Async, cuMemsetD2D8Async_ptsz => memset_2d_8_async;
+            cuMemsetD2D16_v2, cuMemsetD2D16_v2_ptds => memset_2d_16;
+            cuMemsetD2D16Async, cuMemsetD2D16Async_ptsz => memset_2d_16_async;
+            cuMemsetD2D32_v2, cuMemsetD2D32_v2_ptds => memset_2d_32;
+            cuMemsetD2D32Async, cuMemsetD2D32Async_ptsz => memset_2d_32_async;
         }
         [graph::edits] {
-            cuGraphAddDependencies 10000 => graph_add_dependencies;
-            cuGraphAddDependencies_v2 12030 => graph_add_dependencies_v2;
-            cuGraphRemoveDependencies 10000 => graph_remove_dependencies;
-            cuGraphRemoveDependencies_v2 12030 => graph_remove_dependencies_v2;
-            cuGraphDestroyNode 10000 => graph_destroy_node;
-            cuGraphAddMemsetNode 10000 => graph_add_memset_node;
-            cuGraphMemsetNodeGetParams 10000 => graph_memset_node_get_params;
-            cuGraphMemsetNodeSetParams 10000 => graph_memset_node_set_params;
-            cuGraphExecMemsetNodeSetParams 10020 => graph_exec_memset_node_set_params;
-            cuGraphAddMemcpyNode 10000 => graph_add_memcpy_node;
-            cuGraphMemcpyNodeGetParams 10000 => graph_memcpy_node_get_params;
-            cuGraphMemcpyNodeSetParams 10000 => graph_memcpy_node_set_params;
-            cuGraphExecMemcpyNodeSetParams 10020 => graph_exec_memcpy_node_set_params;
-            cuGraphAddChildGraphNode 10000 => graph_add_child_graph_node;
-            cuGraphChildGraphNodeGetGraph 10000 => graph_child_graph_node_get_graph;
-            cuGraphExecGetFlags 12000 => graph_exec_get_flags;
+            cuGraphAddDependencies => graph_add_dependencies;
+            cuGraphAddDependencies_v2 => graph_add_dependencies_v2;
+            cuGraphRemoveDependencies => graph_remove_dependencies;
+            cuGraphRemoveDependencies_v2 => graph_remove_dependencies_v2;
+            cuGraphDestroyNode => graph_destroy_node;
+            cuGraphAddMemsetNode => graph_add_memset_node;
+            cuGraphMemsetNodeGetParams => graph_memset_node_get_params;
+            cuGraphMemsetNodeSetParams => graph_memset_node_set_params;
+            cuGraphExecMemsetNodeSetParams => graph_exec_memset_node_set_params;
+            cuGraphAddMemcpyNode => graph_add_memcpy_node;
+            cuGraphMemcpyNodeGetParams => graph_memcpy_node_get_params;
+            cuGraphMemcpyNodeSetParams => graph_memcpy_node_set_params;
+            cuGraphExecMemcpyNodeSetParams => graph_exec_memcpy_node_set_params;
+            cuGraphAddChildGraphNode => graph_add_child_graph_node;
+            cuGraphChildGraphNodeGetGraph => graph_child_graph_node_get_graph;
+            cuGraphExecGetFlags => graph_exec_get_flags;
         }
         [allocation::virtual_memory] {
-            cuMemAddressReserve 10020 => mem_address_reserve;
-            cuMemAddressFree 10020 => mem_address_free;
-            cuMemCreate 10020 => mem_create;
-            cuMemRelease 10020 => mem_release;
-            cuMemMap 10020 => mem_map;
-            cuMemUnmap 10020 => mem_unmap;
-            cuMemSetAccess 10020 => mem_set_access;
-            cuMemGetAccess 10020 => mem_get_access;
-            cuMemGetAllocationGranularity 10020 => mem_get_allocation_granularity;
-            cuMemGetAllocationPropertiesFromHandle 10020 => mem_get_allocation_properties_from_handle;
-            cuMemRetainAllocationHandle 11000 => mem_retain_allocation_handle;
+            cuMemAddressReserve => mem_address_reserve;
+            cuMemAddressFree => mem_address_free;
+            cuMemCreate => mem_create;
+            cuMemRelease => mem_release;
+            cuMemMap => mem_map;
+            cuMemUnmap => mem_unmap;
+            cuMemSetAccess => mem_set_access;
+            cuMemGetAccess => mem_get_access;
+            cuMemGetAllocationGranularity => mem_get_allocation_granularity;
+            cuMemGetAllocationPropertiesFromHandle => mem_get_allocation_properties_from_handle;
+            cuMemRetainAllocationHandle => mem_retain_allocation_handle;
         }
         [graph::updates] {
-            cuGraphExecUpdate 10020 => graph_exec_update;
-            cuGraphExecUpdate_v2 12000 => graph_exec_update_v2;
-            cuGraphNodeSetEnabled 11060 => graph_node_set_enabled;
-            cuGraphNodeGetEnabled 11060 => graph_node_get_enabled;
-            cuGraphNodeFindInClone 10000 => graph_node_find_in_clone;
+            cuGraphExecUpdate => graph_exec_update;
+            cuGraphExecUpdate_v2 => graph_exec_update_v2;
+            cuGraphNodeSetEnabled => graph_node_set_enabled;
+            cuGraphNodeGetEnabled => graph_node_get_enabled;
+            cuGraphNodeFindInClone => graph_node_find_in_clone;
             cuGraphGetId => graph_get_id;
             cuGraphExecGetId => graph_exec_get_id;
             cuGraphNodeGetLocalId => graph_node_get_local_id;
             cuGraphNodeGetToolsId => graph_node_get_tools_id;
-            cuGraphNodeGetContainingGraph 13010 => graph_node_get_containing_graph;
+            cuGraphNodeGetContainingGraph => graph_node_get_containing_graph;
         }
         [graph::nodes] {
-            cuGraphAddEmptyNode 10000 => graph_add_empty_node;
-            cuGraphGetNodes 10000 => graph_get_nodes;
-            cuGraphGetRootNodes 10000 => graph_get_root_nodes;
-            cuGraphNodeGetType 10000 => graph_node_get_type;
-            cuGraphUpload 11010, cuGraphUpload_ptsz 11010 => graph_upload;
-            cuGraphInstantiateWithParams 12000, cuGraphInstantiateWithParams_ptsz 12000
+            cuGraphAddEmptyNode => graph_add_empty_node;
+            cuGraphGetNodes => graph_get_nodes;
+            cuGraphGetRootNodes => graph_get_root_nodes;
+            cuGraphNodeGetType => graph_node_get_type;
+            cuGraphUpload, cuGraphUpload_ptsz => graph_upload;
+            cuGraphInstantiateWithParams, cuGraphInstantiateWithParams_ptsz
                 => graph_instantiate_with_params;
-            cuGraphGetEdges 10000 => graph_get_edges;
-            cuGraphGetEdges_v2 12030 => graph_get_edges_v2;
-            cuGraphNodeGetDependencies 10000 => graph_node_get_dependencies;
-            cuGraphNodeGetDependencies_v2 12030 => graph_node_get_dependencies_v2;
-            cuGraphNodeGetDependentNodes 10000 => graph_node_get_dependent_nodes;
-            cuGraphNodeGetDependentNodes_v2 12030 => graph_node_get_dependent_nodes_v2;
-            cuGraphClone 10000 => graph_clone;
+            cuGraphGetEdges => graph_get_edges;
+            cuGraphGetEdges_v2 => graph_get_edges_v2;
+            cuGraphNodeGetDependencies => graph_node_get_dependencies;
+            cuGraphNodeGetDependencies_v2 => graph_node_get_dependencies_v2;
+            cuGraphNodeGetDependentNodes => graph_node_get_dependent_nodes;
+            cuGraphNodeGetDependentNodes_v2 => graph_node_get_dependent_nodes_v2;
+            cuGraphClone => graph_clone;
         }
         [graph::user_objects] {
-            cuUserObjectCreate 11030 => user_object_create;
-            cuUserObjectRetain 11030 => user_object_retain;
-            cuUserObjectRelease 11030 => user_object_release;
-            cuGraphRetainUserObject 11030 => graph_retain_user_object;
-            cuGraphReleaseUserObject 11030 => graph_release_user_object;
+            cuUserObjectCreate => user_object_create;
+            cuUserObjectRetain => user_object_retain;
+            cuUserObjectRelease => user_object_release;
+            cuGraphRetainUserObject => graph_retain_user_object;
+            cuGraphReleaseUserObject => graph_release_user_object;
         }
     } {
         cuCheckpointOperationComplete, cuCheckpointProcessCheckpoint,
@@ -453,7 +452,7 @@ macro_rules! for_each_export {
         cuStreamBeginRecaptureToGraph, cuStreamBeginRecaptureToGraph_ptsz, cuStreamEndCaptureToCig,
         cuStreamEndCaptureToCig_ptsz, cuStreamGetDevResource, cuStreamGetDevResource_ptsz,
         cuArray3DCreate 2000, cuArray3DCreate_v2 3020, cuArray3DGetDescriptor 2000,
-        cuArray3DGetDescriptor_v2 3020, cuArrayCreate 2000, cuArrayCreate_v2 3020,
+        cuArray3DGetDescriptor_v2, cuArrayCreate 2000, cuArrayCreate_v2 3020,
         cuArrayDestroy 2000, cuArrayGetDescriptor 2000, cuArrayGetDescriptor_v2 3020,
         cuArrayGetMemoryRequirements 11060, cuArrayGetPlane 11020, cuArrayGetSparseProperties 11010,
         cuCtxCreate 2000, cuCtxGetExecAffinity 11040,
@@ -478,21 +477,21 @@ macro_rules! for_each_export {
         cuGraphAddNode_v2 12030, cuGraphAddNode_v3 13040, cuGraphConditionalHandleCreate 12030,
         cuGraphDebugDotPrint 11030, cuGraphExecChildGraphNodeSetParams 11010,
         cuGraphExecNodeSetParams 12020, cuGraphKernelNodeCopyAttributes 11000,
-        cuGraphKernelNodeGetAttribute 11000, cuGraphKernelNodeSetAttribute 11000,
+        cuGraphKernelNodeGetAttribute, cuGraphKernelNodeSetAttribute 11000,
         cuGraphMemAllocNodeGetParams 11040, cuGraphMemFreeNodeGetParams 11040,
-        cuGraphNodeGetParams 13020,
+        cuGraphNodeGetParams,
         cuGraphNodeSetParams 12020, cuGraphNodeSetParams_v2 13040, cuGraphicsEGLRegisterImage 7000,
         cuGraphicsGLRegisterBuffer 3000, cuGraphicsGLRegisterImage 3000,
         cuGraphicsMapResources 3000, cuGraphicsMapResources_ptsz 7000,
         cuGraphicsResourceGetMappedEglFrame 7000, cuGraphicsResourceGetMappedMipmappedArray 5000,
-        cuGraphicsResourceGetMappedPointer 3000, cuGraphicsResourceGetMappedPointer_v2 3020,
+        cuGraphicsResourceGetMappedPointer 3000, cuGraphicsResourceGetMappedPointer_v2,
         cuGraphicsResourceSetMapFlags 3000, cuGraphicsResourceSetMapFlags_v2 6050,
         cuGraphicsSubResourceGetMappedArray 3000, cuGraphicsUnmapResources 3000,
         cuGraphicsUnmapResources_ptsz 7000, cuGraphicsUnregisterResource 3000,
         cuGraphicsVDPAURegisterOutputSurface 3010, cuGraphicsVDPAURegisterVideoSurface 3010,
         cuLaunch 2000, cuLaunchCooperativeKernelMultiDevice 9000, cuLaunchGrid 2000,
-        cuLaunchGridAsync 2000, cuLibraryGetGlobal 12000,
-        cuLibraryGetManaged 12000, cuLibraryGetUnifiedFunction 12000,
+        cuLaunchGridAsync 2000, cuLibraryGetGlobal,
+        cuLibraryGetManaged, cuLibraryGetUnifiedFunction 12000,
         cuLinkAddData 5050, cuLinkAddData_v2 6050, cuLinkAddFile 5050, cuLinkAddFile_v2 6050,
         cuLinkComplete 5050, cuLinkCreate 5050, cuLinkCreate_v2 6050, cuLinkDestroy 5050,
         cuLogicalEndpointAddDevice 13030, cuLogicalEndpointBindAddr 13030,
@@ -503,37 +502,37 @@ macro_rules! for_each_export {
         cuLogicalEndpointQuery 13030, cuLogicalEndpointUnbind 13030,
         cuMemAlloc 2000, cuMemAllocHost 2000, cuMemAllocPitch 2000,
         cuMemBatchDecompressAsync 12060, cuMemBatchDecompressAsync_ptsz 12060,
-        cuMemDiscardAndPrefetchBatchAsync 13000, cuMemDiscardAndPrefetchBatchAsync_ptsz 13000,
-        cuMemDiscardBatchAsync 13000, cuMemDiscardBatchAsync_ptsz 13000,
+        cuMemDiscardAndPrefetchBatchAsync, cuMemDiscardAndPrefetchBatchAsync_ptsz,
+        cuMemDiscardBatchAsync, cuMemDiscardBatchAsync_ptsz,
         cuMemExportToShareableHandle 10020, cuMemFree 2000,
         cuMemGetAddressRange 2000,
         cuMemGetHandleForAddressRange 11070,
         cuMemGetInfo 2000, cuMemGetLocationInfo 13040, cuMemHostGetDevicePointer 2020,
-        cuMemHostRegister 4000, cuMemImportFromShareableHandle 10020,
-        cuMemMapArrayAsync 11010, cuMemMapArrayAsync_ptsz 11010, cuMemPrefetchBatchAsync 13000,
-        cuMemPrefetchBatchAsync_ptsz 13000, cuMemRangeGetAttribute 8000,
+        cuMemHostRegister, cuMemImportFromShareableHandle 10020,
+        cuMemMapArrayAsync 11010, cuMemMapArrayAsync_ptsz 11010, cuMemPrefetchBatchAsync,
+        cuMemPrefetchBatchAsync_ptsz, cuMemRangeGetAttribute 8000,
         cuMemRangeGetAttributes 8000,
         cuMemcpy2D 2000, cuMemcpy2DAsync 2000,
-        cuMemcpy2DUnaligned 2000, cuMemcpy3D 2000, cuMemcpy3DAsync 2000, cuMemcpy3DBatchAsync 12080,
-        cuMemcpy3DBatchAsync_ptsz 12080, cuMemcpy3DBatchAsync_v2 13000,
-        cuMemcpy3DBatchAsync_v2_ptsz 13000,
+        cuMemcpy2DUnaligned 2000, cuMemcpy3D 2000, cuMemcpy3DAsync 2000, cuMemcpy3DBatchAsync,
+        cuMemcpy3DBatchAsync_ptsz, cuMemcpy3DBatchAsync_v2,
+        cuMemcpy3DBatchAsync_v2_ptsz,
 
-        cuMemcpy3DWithAttributesAsync 13020, cuMemcpy3DWithAttributesAsync_ptsz 13020,
-        cuMemcpyAtoA 2000, cuMemcpyAtoA_v2 3020, cuMemcpyAtoA_v2_ptds 7000, cuMemcpyAtoD 2000,
-        cuMemcpyAtoD_v2 3020, cuMemcpyAtoD_v2_ptds 7000, cuMemcpyAtoH 2000, cuMemcpyAtoHAsync 2000,
-        cuMemcpyAtoHAsync_v2 3020, cuMemcpyAtoHAsync_v2_ptsz 7000, cuMemcpyAtoH_v2 3020,
-        cuMemcpyAtoH_v2_ptds 7000, cuMemcpyBatchAsync 12080, cuMemcpyBatchAsync_ptsz 12080,
-        cuMemcpyBatchAsync_v2 13000, cuMemcpyBatchAsync_v2_ptsz 13000, cuMemcpyDtoA 2000,
-        cuMemcpyDtoA_v2 3020, cuMemcpyDtoA_v2_ptds 7000, cuMemcpyDtoD 2000, cuMemcpyDtoDAsync 3000,
+        cuMemcpy3DWithAttributesAsync, cuMemcpy3DWithAttributesAsync_ptsz,
+        cuMemcpyAtoA 2000, cuMemcpyAtoA_v2, cuMemcpyAtoA_v2_ptds, cuMemcpyAtoD 2000,
+        cuMemcpyAtoD_v2, cuMemcpyAtoD_v2_ptds, cuMemcpyAtoH 2000, cuMemcpyAtoHAsync 2000,
+        cuMemcpyAtoHAsync_v2, cuMemcpyAtoHAsync_v2_ptsz, cuMemcpyAtoH_v2,
+        cuMemcpyAtoH_v2_ptds, cuMemcpyBatchAsync, cuMemcpyBatchAsync_ptsz,
+        cuMemcpyBatchAsync_v2, cuMemcpyBatchAsync_v2_ptsz, cuMemcpyDtoA 2000,
+        cuMemcpyDtoA_v2, cuMemcpyDtoA_v2_ptds, cuMemcpyDtoD 2000, cuMemcpyDtoDAsync 3000,
         cuMemcpyDtoH 2000, cuMemcpyDtoHAsync 2000, cuMemcpyHtoA 2000, cuMemcpyHtoAAsync 2000,
-        cuMemcpyHtoAAsync_v2 3020, cuMemcpyHtoAAsync_v2_ptsz 7000, cuMemcpyHtoA_v2 3020,
-        cuMemcpyHtoA_v2_ptds 7000, cuMemcpyHtoD 2000, cuMemcpyHtoDAsync 2000,
-        cuMemcpyWithAttributesAsync 13020, cuMemcpyWithAttributesAsync_ptsz 13020, cuMemsetD16 2000,
+        cuMemcpyHtoAAsync_v2, cuMemcpyHtoAAsync_v2_ptsz, cuMemcpyHtoA_v2,
+        cuMemcpyHtoA_v2_ptds, cuMemcpyHtoD 2000, cuMemcpyHtoDAsync 2000,
+        cuMemcpyWithAttributesAsync, cuMemcpyWithAttributesAsync_ptsz, cuMemsetD16 2000,
         cuMemsetD2D16 2000, cuMemsetD2D32 2000, cuMemsetD2D8 2000, cuMemsetD32 2000,
         cuMemsetD8 2000, cuMipmappedArrayCreate 5000, cuMipmappedArrayDestroy 5000,
         cuMipmappedArrayGetLevel 5000, cuMipmappedArrayGetMemoryRequirements 11060,
         cuMipmappedArrayGetSparseProperties 11010,
-        cuModuleGetGlobal 2000, cuModuleGetGlobal_v2 3020,
+        cuModuleGetGlobal 2000, cuModuleGetGlobal_v2,
         cuModuleGetSurfRef 3000, cuModuleGetTexRef 2000, cuMulticastAddDevice 12010,
         cuMulticastBindAddr 12010, cuMulticastBindAddr_v2 13010, cuMulticastBindMem 12010,
         cuMulticastBindMem_v2 13010, cuMulticastCreate 12010, cuMulticastGetGranularity 12010,

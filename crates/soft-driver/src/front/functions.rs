@@ -4,7 +4,6 @@ use core::ffi::{c_char, c_int, c_void};
 use core::ptr::NonNull;
 use std::sync::OnceLock;
 
-use cuda_events::sys::Symbols;
 use cuda_events::sys::more::types;
 
 use crate::abi::*;
@@ -226,18 +225,6 @@ macro_rules! body {
     };
 }
 
-/// Compares a body with the type that the driver's function has: that of the raw layer is the same,
-/// and that of any other function may be passed in the same way. The type of a twin is that of its
-/// function.
-macro_rules! is_declared {
-    ($symbols:ident $name:ident $module:tt $body:ident $version:literal) => {
-        is_called_as::<_, _, types::$name>(body!($module $body))
-    };
-    ($symbols:ident $name:ident $module:tt $body:ident) => {
-        is(body!($module $body), $symbols.$name)
-    };
-}
-
 macro_rules! define {
     ({ $($module:tt { $(
         $name:ident $($version:literal)? $(, $twin:ident $($twin_version:literal)?)? => $body:ident;
@@ -254,10 +241,11 @@ macro_rules! define {
             ]
         }
 
-        const _: fn(&Symbols) = |symbols| {
-            fn is<P, B: Body<P>>(_: B, _: impl Into<Option<B::C>>) {}
+        // Each body is called as the driver's function is. The type of a twin is that of its
+        // function.
+        const _: fn() = || {
             fn is_called_as<P, B: Body<P, C: CalledAs<F>>, F>(_: B) {}
-            $($(is_declared!(symbols $name $module $body $($version)?);)*)*
+            $($(is_called_as::<_, _, types::$name>(body!($module $body));)*)*
         };
     };
 }
