@@ -292,3 +292,47 @@ fn a_launch_that_fails_does_nothing() {
         }
     });
 }
+
+/// Which execution does something, of how many there were, and with what.
+static TURN: AtomicUsize = AtomicUsize::new(0);
+static ACTS: AtomicUsize = AtomicUsize::new(0);
+static STREAM: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+static MEMORY: AtomicUsize = AtomicUsize::new(0);
+
+unsafe extern "C" fn acts(_: *mut c_void) {
+    if TURN.fetch_add(1, Ordering::Relaxed) == ACTS.load(Ordering::Relaxed) {
+        let stream = STREAM.load(Ordering::Relaxed).cast();
+        (FRONT.declare)(Some(stream), MEMORY.load(Ordering::Relaxed) as u64, 4, true);
+    }
+}
+
+/// An execution is after what its own launch is after, and not a later one's.
+#[test]
+fn executions_begin_in_the_order_of_their_launches() {
+    aside("executions_begin_in_the_order_of_their_launches", || {
+        for (acts_in, reports) in [(0, 1), (1, 1), (2, 0), (3, 0)] {
+            let raw = Raw::behind(builder(0), FRONT);
+            let p = Desk::new(&raw, false);
+            let exec = p.captured(|| {
+                let code = call!(raw, cuLaunchHostFunc(p.c => CUstream,
+                    Some(acts) => Option<unsafe extern "C" fn(*mut c_void)>,
+                    null_mut() => *mut c_void));
+                assert_eq!(code, OK);
+            });
+            TURN.store(0, Ordering::Relaxed);
+            ACTS.store(acts_in, Ordering::Relaxed);
+            STREAM.store(p.b.cast(), Ordering::Relaxed);
+            MEMORY.store(p.buffer as usize, Ordering::Relaxed);
+            let latch = raw.latch(p.a);
+            for turn in 0..4 {
+                if turn == 2 {
+                    p.writes(p.a);
+                }
+                p.launch(exec, p.a);
+            }
+            latch.release();
+            p.end();
+            assert_eq!(found().len(), reports, "the execution {acts_in}");
+        }
+    });
+}
