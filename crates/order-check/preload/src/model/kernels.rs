@@ -347,3 +347,70 @@ impl Kernels {
         self.loaded.clear();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is left of a library (10) with a module (11), and of modules of two contexts (20, 30),
+    /// with a function of each, which has its number and one more hundred.
+    #[test]
+    fn code_ends_with_its_owner() {
+        type End = fn(&mut Images);
+        type Left = &'static [Handle];
+        let ends: [(&str, End, Left, Left, Left); 8] = [
+            ("nothing", |_| (), &[10, 11, 20, 30], &[11, 110, 111, 120, 130], &[]),
+            (
+                "the library's module",
+                |all| all.forget(11),
+                &[10, 20, 30],
+                &[110, 111, 120, 130],
+                &[],
+            ),
+            ("the library", |all| all.forget(10), &[20, 30], &[120, 130], &[10]),
+            ("a module", |all| all.forget(20), &[10, 11, 30], &[11, 110, 111, 130], &[20]),
+            ("a context", |all| all.context_ends(7), &[10, 11, 30], &[11, 110, 111, 130], &[20]),
+            (
+                "no context",
+                |all| all.context_ends(0),
+                &[10, 11, 20, 30],
+                &[11, 110, 111, 120, 130],
+                &[],
+            ),
+            (
+                "a function",
+                |all| all.forget(120),
+                &[10, 11, 20, 30],
+                &[11, 110, 111, 120, 130],
+                &[],
+            ),
+            (
+                "a module whose handle is given again",
+                |all| all.load(20, 8, Image::file(c"")),
+                &[10, 11, 20, 30],
+                &[11, 110, 111, 130],
+                &[20],
+            ),
+        ];
+        for (what, end, loaded, owners, ended) in ends {
+            let mut all = Images::default();
+            for (owner, context) in [(10, 0), (20, 7), (30, 8)] {
+                all.load(owner, context, Image::file(c""));
+            }
+            all.share(11, 10);
+            [10, 11, 20, 30].into_iter().for_each(|owner| all.take(owner + 100, owner));
+            let images = [10, 20, 30].map(|owner| (owner, all.loaded[&owner].0.clone()));
+            end(&mut all);
+            let sorted = |keys: Vec<&Handle>| {
+                let mut keys: Vec<Handle> = keys.into_iter().copied().collect();
+                keys.sort_unstable();
+                keys
+            };
+            assert_eq!(sorted(all.loaded.keys().collect()), loaded, "{what}");
+            assert_eq!(sorted(all.owners.keys().collect()), owners, "{what}");
+            let is_over = |image: &Image| format!("{:?}", image.bytes()).contains("unloaded");
+            let over = images.iter().filter(|(_, image)| is_over(image)).map(|(owner, _)| *owner);
+            assert_eq!(over.collect::<Vec<_>>(), ended, "{what}");
+        }
+    }
+}
