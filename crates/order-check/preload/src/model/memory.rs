@@ -38,3 +38,26 @@ impl Allocations {
         all.map(|(address, _)| *address).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_of_the_context_of_its_allocation() {
+        let mut all = Allocations::default();
+        for (address, bytes, context) in [(0x1000, 0x100, 7), (0x1100, 1, 8), (0x2000, 0x100, 0)] {
+            all.at.insert(address, Allocation { bytes, context });
+        }
+        for (address, expected) in [
+            (0xfff, None),
+            (0x1000, Some(7)),
+            (0x10ff, Some(7)),
+            (0x1100, Some(8)),
+            (0x1101, None),
+            (0x2000, None),
+        ] {
+            assert_eq!(all.context_at(address), expected, "{address:#x}");
+        }
+    }
+}
