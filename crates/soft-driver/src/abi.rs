@@ -1,5 +1,9 @@
 //! The C types of the driver, and constants that this crate uses often.
 
+pub use cuda_events::sys::more::{
+    CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_MEMSET_NODE_PARAMS, CUgraphExecUpdateResult,
+    CUgraphExecUpdateResultInfo, CUgraphInstantiateResult,
+};
 pub use cuda_events::sys::*;
 
 /// What the body of an entry point returns: success, or the error code.
@@ -27,20 +31,6 @@ pub(crate) const NOT_SUPPORTED: CUresult = CUresult::CUDA_ERROR_NOT_SUPPORTED;
 
 /// A handle of device memory for another process.
 pub type MemHandle = CUipcMemHandle;
-
-/// The parameters and the result of an instantiation (`CUDA_GRAPH_INSTANTIATE_PARAMS`).
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct InstantiateParams {
-    /// The flags of `cuGraphInstantiateWithFlags`.
-    pub flags: u64,
-    /// The stream for an upload.
-    pub upload_stream: CUstream,
-    /// The node that caused the error.
-    pub error_node: CUgraphNode,
-    /// The result: 0 is success.
-    pub result: u32,
-}
 
 /// One side of [`Copy2D`].
 #[derive(Clone, Copy, Debug)]
@@ -189,36 +179,3 @@ pub type PoolPointer = MemHandle;
 
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<PoolProps>() == 88 && size_of::<AccessDesc>() == 12);
-
-/// The parameters of a node that sets memory (`CUDA_MEMSET_NODE_PARAMS`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C)]
-pub struct MemsetParams {
-    /// The address.
-    pub address: CUdeviceptr,
-    /// The bytes from one row to the next; ignored for one row.
-    pub pitch: usize,
-    /// The value.
-    pub value: core::ffi::c_uint,
-    /// The bytes of an element: 1, 2 or 4.
-    pub element: core::ffi::c_uint,
-    /// The elements in a row.
-    pub width: usize,
-    /// The number of rows.
-    pub height: usize,
-}
-
-/// The result of an update of an executable graph (`CUgraphExecUpdateResultInfo`).
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct UpdateInfo {
-    /// The result: 0 is success.
-    pub result: u32,
-    /// The node of the new graph that caused the error, if a node did.
-    pub error_node: CUgraphNode,
-    /// The start of the edge that caused the error, if an edge did.
-    pub error_from_node: CUgraphNode,
-}
-
-#[cfg(target_pointer_width = "64")]
-const _: () = assert!(size_of::<MemsetParams>() == 40 && size_of::<UpdateInfo>() == 24);

@@ -16,7 +16,8 @@ cuda_events::__passing! { structures
     CUctx_st, CUctxCreateParams, CUdevResource, CUdevResourceDesc_st, CUdevResourceType,
     CUDA_BATCH_MEM_OP_NODE_PARAMS, CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC,
     CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS,
-    CUDA_HOST_NODE_PARAMS, CUdevice_attribute, CUdriverProcAddressQueryResult,
+    CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_HOST_NODE_PARAMS, CUDA_MEMSET_NODE_PARAMS,
+    CUgraphExecUpdateResultInfo, CUdevice_attribute, CUdriverProcAddressQueryResult,
     CUextSemaphore_st, CUgreenCtx_st, CUipcEventHandle, CUstreamBatchMemOpParams,
     CUstreamCaptureMode, CUstreamCaptureStatus, CUstreamCallback,
     CUevent_st, CUexecAffinityParam, CUgraph_st, CUgraphEdgeData, CUgraphExec_st,
@@ -42,10 +43,6 @@ macro_rules! layouts {
 }
 
 layouts! {
-    InstantiateParams as CUDA_GRAPH_INSTANTIATE_PARAMS {
-        flags at flags, hUploadStream at upload_stream, hErrNode_out at error_node,
-        result_out at result,
-    }
     Copy2D as CUDA_MEMCPY2D {
         srcXInBytes at source.x, srcY at source.y, srcMemoryType at source.memory_type,
         srcHost at source.host, srcDevice at source.device, srcArray at source.array,
@@ -86,12 +83,5 @@ layouts! {
     AllocationProps as CUmemAllocationProp {
         type_ at kind, requestedHandleTypes at handle_types, location at location,
         win32HandleMetaData at security_attributes, allocFlags at flags,
-    }
-    MemsetParams as CUDA_MEMSET_NODE_PARAMS {
-        dst at address, pitch at pitch, value at value, elementSize at element, width at width,
-        height at height,
-    }
-    UpdateInfo as CUgraphExecUpdateResultInfo {
-        result at result, errorNode at error_node, errorFromNode at error_from_node,
     }
 }

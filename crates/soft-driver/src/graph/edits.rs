@@ -127,10 +127,11 @@ type Made = (NodeKind, NodeParams);
 fn memset_kind(
     state: &State,
     call: &CallFrame,
-    params: In<MemsetParams>,
+    params: In<CUDA_MEMSET_NODE_PARAMS>,
 ) -> Result<Made, CUresult> {
     let given = params.get()?;
-    let MemsetParams { address, pitch, value, element, width, height } = given;
+    let CUDA_MEMSET_NODE_PARAMS { dst: address, pitch, value, elementSize: element, width, height } =
+        given;
     if !matches!(element, 1 | 2 | 4) {
         return Err(INVALID_VALUE);
     }
@@ -166,7 +167,7 @@ pub(crate) fn graph_add_memset_node(
     graph: Ptr<CUgraph_st>,
     dependencies: In<CUgraphNode>,
     count: usize,
-    params: In<MemsetParams>,
+    params: In<CUDA_MEMSET_NODE_PARAMS>,
     context: ContextArg,
 ) -> Answer {
     add_memory_node(call, node, graph, dependencies, count, |state| {
@@ -191,21 +192,21 @@ pub(crate) fn graph_add_memcpy_node(
 }
 
 /// What a captured node would have been made with.
-fn memset_params(work: &MemoryWork) -> Option<MemsetParams> {
+fn memset_params(work: &MemoryWork) -> Option<CUDA_MEMSET_NODE_PARAMS> {
     match work {
-        MemoryWork::Set { to, value, width, count } => Some(MemsetParams {
-            address: to.address as u64,
+        MemoryWork::Set { to, value, width, count } => Some(CUDA_MEMSET_NODE_PARAMS {
+            dst: to.address as u64,
             pitch: 0,
             value: *value,
-            element: *width as c_uint,
+            elementSize: *width as c_uint,
             width: *count,
             height: 1,
         }),
-        MemoryWork::SetRows(rows) => Some(MemsetParams {
-            address: rows.to.place.address as u64,
+        MemoryWork::SetRows(rows) => Some(CUDA_MEMSET_NODE_PARAMS {
+            dst: rows.to.place.address as u64,
             pitch: rows.to.pitch,
             value: rows.value,
-            element: rows.element as c_uint,
+            elementSize: rows.element as c_uint,
             width: rows.extent.width / rows.element,
             height: rows.extent.height,
         }),
@@ -255,7 +256,7 @@ fn copy_params(state: &State, work: &MemoryWork) -> Option<Copy3D> {
 pub(crate) fn graph_memset_node_get_params(
     call: &CallFrame,
     node: Ptr<CUgraphNode_st>,
-    params: Ptr<MemsetParams>,
+    params: Ptr<CUDA_MEMSET_NODE_PARAMS>,
 ) -> Answer {
     let state = call.ready()?;
     params.required()?;
@@ -301,7 +302,7 @@ fn set_memory(
 pub(crate) fn graph_memset_node_set_params(
     call: &CallFrame,
     node: Ptr<CUgraphNode_st>,
-    params: In<MemsetParams>,
+    params: In<CUDA_MEMSET_NODE_PARAMS>,
 ) -> Answer {
     set_memory(call.ready()?, node, |state| memset_kind(state, call, params))
 }
@@ -349,7 +350,7 @@ pub(crate) fn graph_exec_memset_node_set_params(
     call: &CallFrame,
     exec: Ptr<CUgraphExec_st>,
     node: Ptr<CUgraphNode_st>,
-    params: In<MemsetParams>,
+    params: In<CUDA_MEMSET_NODE_PARAMS>,
     context: ContextArg,
 ) -> Answer {
     set_exec(call.ready()?, exec, node, |state| {

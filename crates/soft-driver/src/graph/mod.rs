@@ -88,7 +88,7 @@ pub(crate) struct Node {
 /// What a node was made with that sets or copies memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum NodeParams {
-    Set(MemsetParams),
+    Set(CUDA_MEMSET_NODE_PARAMS),
     Copy(Copy3D),
 }
 

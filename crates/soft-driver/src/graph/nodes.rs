@@ -162,8 +162,8 @@ pub(crate) fn graph_node_get_type(
 /// The flag of an instantiation that uploads the graph at once.
 const UPLOAD: u64 = 2;
 
-/// Of [`InstantiateParams::result`]: the call failed for another reason than the graph's nodes, or
-/// because of a node that cannot be in such a graph.
+/// Of [`CUDA_GRAPH_INSTANTIATE_PARAMS::result_out`]: the call failed for another reason than the
+/// graph's nodes, or because of a node that cannot be in such a graph.
 const INSTANTIATE_ERROR: u32 = 1;
 
 const NODE_NOT_SUPPORTED: u32 = 3;
@@ -172,7 +172,7 @@ pub(crate) fn graph_instantiate_with_params(
     call: &CallFrame,
     exec: Ptr<CUgraphExec>,
     graph: Ptr<CUgraph_st>,
-    params: Ptr<InstantiateParams>,
+    params: Ptr<CUDA_GRAPH_INSTANTIATE_PARAMS>,
 ) -> Answer {
     let mut settings = params.get()?;
     let state = call.ready()?;
@@ -188,8 +188,8 @@ pub(crate) fn graph_instantiate_with_params(
         }
         Err((_, node)) => (INSTANTIATE_ERROR, node),
     };
-    settings.error_node = core::ptr::without_provenance_mut(node as usize);
-    settings.result = result;
+    settings.hErrNode_out = core::ptr::without_provenance_mut(node as usize);
+    settings.result_out = CUgraphInstantiateResult(result);
     params.put(settings)?;
     done.map_err(|(code, _)| code)
 }

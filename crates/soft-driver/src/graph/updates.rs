@@ -66,13 +66,17 @@ pub(crate) fn graph_exec_update_v2(
     call: &CallFrame,
     exec: Ptr<CUgraphExec_st>,
     graph: Ptr<CUgraph_st>,
-    info: Ptr<UpdateInfo>,
+    info: Ptr<CUgraphExecUpdateResultInfo>,
 ) -> Answer {
     let state = call.ready()?;
     let refused = update(call, state, exec, graph)?;
     let (result, node) = refused.unwrap_or((0, 0));
     let error_node = core::ptr::without_provenance_mut(node as usize);
-    info.put_if(UpdateInfo { result, error_node, error_from_node: core::ptr::null_mut() });
+    info.put_if(CUgraphExecUpdateResultInfo {
+        result: CUgraphExecUpdateResult(result),
+        errorNode: error_node,
+        errorFromNode: core::ptr::null_mut(),
+    });
     if refused.is_some() { Err(UPDATE_FAILURE) } else { Ok(()) }
 }
 

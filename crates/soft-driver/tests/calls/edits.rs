@@ -6,7 +6,9 @@ use std::ptr::null_mut;
 
 use common::*;
 use cuda_events::sys::*;
-use cuda_soft_driver::abi::{MemsetParams, UpdateInfo};
+use cuda_soft_driver::abi::{
+    CUDA_MEMSET_NODE_PARAMS, CUgraphExecUpdateResult, CUgraphExecUpdateResultInfo,
+};
 use cuda_soft_driver::{OrderCheck, SoftDriver};
 
 const NON_BLOCKING: u32 = 1;
@@ -23,17 +25,22 @@ fn alloc(raw: &Raw) -> u64 {
     address
 }
 
-fn set(raw: &Raw, graph: CUgraph, after: &[CUgraphNode], params: MemsetParams) -> CUgraphNode {
+fn set(
+    raw: &Raw,
+    graph: CUgraph,
+    after: &[CUgraphNode],
+    params: CUDA_MEMSET_NODE_PARAMS,
+) -> CUgraphNode {
     let (mut node, context) = (null_mut(), raw.retain(0));
     let code = call!(raw, cuGraphAddMemsetNode(&mut node => *mut CUgraphNode, graph => CUgraph,
         after.as_ptr() => *const CUgraphNode, after.len() => usize,
-        &params => *const MemsetParams, context => CUcontext));
+        &params => *const CUDA_MEMSET_NODE_PARAMS, context => CUcontext));
     assert_eq!(code, OK);
     node
 }
 
-fn bytes(address: u64, value: u32) -> MemsetParams {
-    MemsetParams { address, pitch: 0, value, element: 1, width: 64, height: 1 }
+fn bytes(address: u64, value: u32) -> CUDA_MEMSET_NODE_PARAMS {
+    CUDA_MEMSET_NODE_PARAMS { dst: address, pitch: 0, value, elementSize: 1, width: 64, height: 1 }
 }
 
 fn child(raw: &Raw, graph: CUgraph, after: &[CUgraphNode], of: CUgraph) -> CUgraphNode {
@@ -53,11 +60,13 @@ fn instantiate(raw: &Raw, graph: CUgraph) -> CUgraphExec {
 }
 
 fn update(raw: &Raw, exec: CUgraphExec, graph: CUgraph) -> (u32, u32, CUgraphNode) {
-    let (error_node, error_from_node) = (null_mut(), null_mut());
-    let mut info = UpdateInfo { result: 77, error_node, error_from_node };
+    let mut info = CUgraphExecUpdateResultInfo {
+        result: CUgraphExecUpdateResult(77),
+        ..CUgraphExecUpdateResultInfo::default()
+    };
     let code = call!(raw, cuGraphExecUpdate_v2(exec => CUgraphExec, graph => CUgraph,
-        &mut info => *mut UpdateInfo));
-    (code, info.result, info.error_node)
+        &mut info => *mut CUgraphExecUpdateResultInfo));
+    (code, info.result.0, info.errorNode)
 }
 
 /// A graph's nodes go with it, with their own graphs and whatever those have.

@@ -137,18 +137,18 @@ const PLANTED: [(&str, Program); 10] = [
     ("a capture into a graph that has a node", |p| {
         let (mut graph, mut node, raw) = (null_mut(), null_mut(), p.raw);
         p.number(unsafe { (raw.cuGraphCreate)(&mut graph, 0) });
-        let params = cuda_soft_driver::abi::MemsetParams {
-            address: p.buffer,
+        let params = cuda_soft_driver::abi::CUDA_MEMSET_NODE_PARAMS {
+            dst: p.buffer,
             pitch: 0,
             value: 1,
-            element: 1,
+            elementSize: 1,
             width: 32,
             height: 1,
         };
         let context = p.context();
         let code = call!(raw, cuGraphAddMemsetNode(&mut node => *mut CUgraphNode,
             graph => CUgraph, null() => *const CUgraphNode, 0 => usize,
-            &params => *const cuda_soft_driver::abi::MemsetParams, context => CUcontext));
+            &params => *const cuda_soft_driver::abi::CUDA_MEMSET_NODE_PARAMS, context => CUcontext));
         assert_eq!(code, OK);
         let count = usize::from(p.mended);
         let code = call!(raw, cuStreamBeginCaptureToGraph(p.c => CUstream, graph => CUgraph,

@@ -2,7 +2,10 @@
 
 use std::ptr::null_mut;
 
-use cuda_soft_driver::abi::{CUDA_HOST_NODE_PARAMS, Copy3D, MemsetParams, Side3D, UpdateInfo};
+use cuda_soft_driver::abi::{
+    CUDA_HOST_NODE_PARAMS, CUDA_MEMSET_NODE_PARAMS, CUgraphExecUpdateResult,
+    CUgraphExecUpdateResultInfo, Copy3D, Side3D,
+};
 
 use super::front::{FRONT, Program, found, judged_alike, judged_alike_at_random};
 use super::unknown::kernel;
@@ -17,8 +20,15 @@ struct Built<'a> {
 
 unsafe extern "C" fn nothing(_: *mut c_void) {}
 
-fn bytes(address: u64) -> MemsetParams {
-    MemsetParams { address, pitch: 0, value: 1, element: 1, width: 32, height: 1 }
+fn bytes(address: u64) -> CUDA_MEMSET_NODE_PARAMS {
+    CUDA_MEMSET_NODE_PARAMS {
+        dst: address,
+        pitch: 0,
+        value: 1,
+        elementSize: 1,
+        width: 32,
+        height: 1,
+    }
 }
 
 fn line(to: u64, from: u64) -> Copy3D {
@@ -54,7 +64,7 @@ impl<'a> Built<'a> {
         let (params, context) = (bytes(address), self.p.context());
         self.number(call!(raw, cuGraphAddMemsetNode(&mut node => *mut CUgraphNode,
             self.graph => CUgraph, after.as_ptr() => *const CUgraphNode, after.len() => usize,
-            &params => *const MemsetParams, context => CUcontext)));
+            &params => *const CUDA_MEMSET_NODE_PARAMS, context => CUcontext)));
         self.nodes.push(node);
     }
 
@@ -223,7 +233,7 @@ const PLANTED: [(&str, Program); 13] = [
         let at = if p.mended { p.other + 64 } else { p.buffer + 16 };
         let (params, context) = (bytes(at), p.context());
         let code = call!(p.raw, cuGraphExecMemsetNodeSetParams(exec => CUgraphExec,
-            built.nodes[0] => CUgraphNode, &params => *const MemsetParams,
+            built.nodes[0] => CUgraphNode, &params => *const CUDA_MEMSET_NODE_PARAMS,
             context => CUcontext));
         assert_eq!(code, OK);
         p.launch(exec, p.a);
@@ -280,7 +290,7 @@ const PLANTED: [(&str, Program); 13] = [
         let at = if p.mended { p.other } else { p.buffer + 32 };
         let params = bytes(at);
         let code = call!(raw, cuGraphMemsetNodeSetParams(node => CUgraphNode,
-            &params => *const MemsetParams));
+            &params => *const CUDA_MEMSET_NODE_PARAMS));
         assert_eq!(code, OK);
         let built = Built { p, graph, nodes: vec![node] };
         let exec = built.exec();
@@ -296,10 +306,12 @@ const PLANTED: [(&str, Program); 13] = [
         let mut newer = Built::new(p);
         newer.set(&[], if p.mended { p.other } else { p.buffer + 16 });
         newer.set(&[], p.buffer);
-        let (error_node, error_from_node) = (null_mut(), null_mut());
-        let mut info = UpdateInfo { result: 77, error_node, error_from_node };
+        let mut info = CUgraphExecUpdateResultInfo {
+            result: CUgraphExecUpdateResult(77),
+            ..CUgraphExecUpdateResultInfo::default()
+        };
         let code = call!(p.raw, cuGraphExecUpdate_v2(exec => CUgraphExec,
-            newer.graph => CUgraph, &mut info => *mut UpdateInfo));
+            newer.graph => CUgraph, &mut info => *mut CUgraphExecUpdateResultInfo));
         assert_eq!(code, OK);
         p.launch(exec, p.a);
         built.destroy();
@@ -341,10 +353,12 @@ fn updated(graph: &Built<'_>) -> CUgraphExec {
     let mut older = Built::new(graph.p);
     graph.nodes.iter().for_each(|_| older.set(&older.nodes.clone(), older.p.other));
     let exec = older.exec();
-    let (error_node, error_from_node) = (null_mut(), null_mut());
-    let mut info = UpdateInfo { result: 77, error_node, error_from_node };
+    let mut info = CUgraphExecUpdateResultInfo {
+        result: CUgraphExecUpdateResult(77),
+        ..CUgraphExecUpdateResultInfo::default()
+    };
     let code = call!(older.p.raw, cuGraphExecUpdate_v2(exec => CUgraphExec,
-        graph.graph => CUgraph, &mut info => *mut UpdateInfo));
+        graph.graph => CUgraph, &mut info => *mut CUgraphExecUpdateResultInfo));
     assert_eq!(code, OK);
     older.destroy();
     exec

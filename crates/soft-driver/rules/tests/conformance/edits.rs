@@ -3,7 +3,9 @@
 use std::ptr::{null, null_mut};
 
 use cuda_events::sys::*;
-use cuda_soft_driver::abi::{Copy3D, MemsetParams, Side3D, UpdateInfo};
+use cuda_soft_driver::abi::{
+    CUDA_MEMSET_NODE_PARAMS, CUgraphExecUpdateResult, CUgraphExecUpdateResultInfo, Copy3D, Side3D,
+};
 
 use crate::raw::{NON_BLOCKING, Raw, Rig, code_text, must};
 use crate::rules;
@@ -48,8 +50,15 @@ impl<'a> Memory<'a> {
         Self { rig, address }
     }
 
-    pub fn params(&self, value: u32) -> MemsetParams {
-        MemsetParams { address: self.address, pitch: 0, value, element: 1, width: BYTES, height: 1 }
+    pub fn params(&self, value: u32) -> CUDA_MEMSET_NODE_PARAMS {
+        CUDA_MEMSET_NODE_PARAMS {
+            dst: self.address,
+            pitch: 0,
+            value,
+            elementSize: 1,
+            width: BYTES,
+            height: 1,
+        }
     }
 
     /// Adds a node that sets all bytes.
@@ -90,11 +99,15 @@ impl Drop for Memory<'_> {
 /// The result of an update: the code, the result, and whether it names nodes.
 fn update(rig: &Rig, exec: CUgraphExec, graph: CUgraph) -> String {
     let nowhere = std::ptr::without_provenance_mut(77);
-    let mut info = UpdateInfo { result: 77, error_node: nowhere, error_from_node: nowhere };
+    let mut info = CUgraphExecUpdateResultInfo {
+        result: CUgraphExecUpdateResult(77),
+        errorNode: nowhere,
+        errorFromNode: nowhere,
+    };
     let code = rig.cuGraphExecUpdate_v2(exec, graph, &mut info);
     let there = |node: CUgraphNode| if node.is_null() { "none" } else { "one" };
-    let (node, from) = (there(info.error_node), there(info.error_from_node));
-    format!("{}, result {}, node {node}, from {from}", code_text(code), info.result)
+    let (node, from) = (there(info.errorNode), there(info.errorFromNode));
+    format!("{}, result {}, node {node}, from {from}", code_text(code), info.result.0)
 }
 
 rules! {
@@ -302,19 +315,19 @@ rules! {
          no bytes, no parameters"
     {
         let (memory, graph) = (Memory::new(rig), graph(rig));
-        let add = |params: *const MemsetParams| {
+        let add = |params: *const CUDA_MEMSET_NODE_PARAMS| {
             let mut node = null_mut();
             rig.cuGraphAddMemsetNode(&mut node, graph, null(), 0, params, rig.context)
         };
         let good = memory.params(1);
         let unaligned =
-            MemsetParams { element: 4, address: good.address + 1, width: 4, ..good };
+            CUDA_MEMSET_NODE_PARAMS { elementSize: 4, dst: good.dst + 1, width: 4, ..good };
         saw.codes(&[
-            ("element of 3", add(&MemsetParams { element: 3, ..good })),
+            ("element of 3", add(&CUDA_MEMSET_NODE_PARAMS { elementSize: 3, ..good })),
             ("unaligned", add(&unaligned)),
-            ("nobody's memory", add(&MemsetParams { address: 16, ..good })),
-            ("past the end", add(&MemsetParams { width: 1 << 40, ..good })),
-            ("no bytes", add(&MemsetParams { width: 0, ..good })),
+            ("nobody's memory", add(&CUDA_MEMSET_NODE_PARAMS { dst: 16, ..good })),
+            ("past the end", add(&CUDA_MEMSET_NODE_PARAMS { width: 1 << 40, ..good })),
+            ("no bytes", add(&CUDA_MEMSET_NODE_PARAMS { width: 0, ..good })),
             ("no parameters", add(null())),
         ]);
         must("cuGraphDestroy", rig.cuGraphDestroy(graph));

@@ -6,8 +6,8 @@ use std::ffi::{CStr, c_char, c_void};
 use cuda_events::sys::more::*;
 use cuda_events::sys::*;
 use cuda_soft_driver::abi::{
-    AccessDesc, AllocationProps, Copy2D, Copy3D, InstantiateParams, Location, MemsetParams,
-    PoolPointer, PoolProps, UpdateInfo,
+    AccessDesc, AllocationProps, CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_MEMSET_NODE_PARAMS,
+    CUgraphExecUpdateResultInfo, Copy2D, Copy3D, Location, PoolPointer, PoolProps,
 };
 
 use crate::raw::{Rig, exported_name};
@@ -50,16 +50,16 @@ macro_rules! exported {
 cuda_events::__passing!(returns CUresult);
 
 cuda_events::__passing! { structures
-    CUctx_st, CUgraph_st, CUgraphEdgeData, CUgraphExec_st, CUgraphNode_st, CUipcMemHandle,
-    CUstream_st, CUuuid,
+    CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_MEMSET_NODE_PARAMS, CUctx_st, CUgraph_st, CUgraphEdgeData,
+    CUgraphExec_st, CUgraphExecUpdateResultInfo, CUgraphNode_st, CUipcMemHandle, CUstream_st,
+    CUuuid,
 }
 
 cuda_events::__passing! { types
     AccessDesc: CUmemAccessDesc, AllocationProps: CUmemAllocationProp, Copy2D: CUDA_MEMCPY2D,
-    Copy3D: CUDA_MEMCPY3D, Copy3D: CUDA_MEMCPY3D_PEER, CUhostFn: CUhostFn, InstantiateParams: CUDA_GRAPH_INSTANTIATE_PARAMS,
-    Location: CUmemLocation, MemsetParams: CUDA_MEMSET_NODE_PARAMS,
+    Copy3D: CUDA_MEMCPY3D, Copy3D: CUDA_MEMCPY3D_PEER, CUhostFn: CUhostFn,
+    Location: CUmemLocation,
     PoolPointer: CUmemPoolPtrExportData, PoolProps: CUmemPoolProps,
-    UpdateInfo: CUgraphExecUpdateResultInfo,
 }
 
 exported! {
@@ -165,17 +165,17 @@ exported! {
         count: usize);
     cuGraphDestroyNode(node: CUgraphNode);
     cuGraphAddMemsetNode(node: *mut CUgraphNode, graph: CUgraph, dependencies: *const CUgraphNode,
-        count: usize, params: *const MemsetParams, context: CUcontext);
-    cuGraphMemsetNodeGetParams(node: CUgraphNode, params: *mut MemsetParams);
-    cuGraphMemsetNodeSetParams(node: CUgraphNode, params: *const MemsetParams);
+        count: usize, params: *const CUDA_MEMSET_NODE_PARAMS, context: CUcontext);
+    cuGraphMemsetNodeGetParams(node: CUgraphNode, params: *mut CUDA_MEMSET_NODE_PARAMS);
+    cuGraphMemsetNodeSetParams(node: CUgraphNode, params: *const CUDA_MEMSET_NODE_PARAMS);
     cuGraphExecMemsetNodeSetParams(exec: CUgraphExec, node: CUgraphNode,
-        params: *const MemsetParams, context: CUcontext);
+        params: *const CUDA_MEMSET_NODE_PARAMS, context: CUcontext);
     cuGraphAddMemcpyNode(node: *mut CUgraphNode, graph: CUgraph, dependencies: *const CUgraphNode,
         count: usize, params: *const Copy3D, context: CUcontext);
     cuGraphAddChildGraphNode(node: *mut CUgraphNode, graph: CUgraph,
         dependencies: *const CUgraphNode, count: usize, child: CUgraph);
     cuGraphChildGraphNodeGetGraph(node: CUgraphNode, graph: *mut CUgraph);
-    cuGraphExecUpdate_v2(exec: CUgraphExec, graph: CUgraph, info: *mut UpdateInfo);
+    cuGraphExecUpdate_v2(exec: CUgraphExec, graph: CUgraph, info: *mut CUgraphExecUpdateResultInfo);
     cuGraphClone(clone: *mut CUgraph, graph: CUgraph);
     cuGraphNodeFindInClone(node: *mut CUgraphNode, original: CUgraphNode, clone: CUgraph);
     cuGraphNodeGetContainingGraph(node: CUgraphNode, graph: *mut CUgraph);
@@ -190,7 +190,7 @@ exported! {
     cuGraphNodeGetEnabled(exec: CUgraphExec, node: CUgraphNode, enabled: *mut u32);
     cuGraphExecUpdate(exec: CUgraphExec, graph: CUgraph, node: *mut CUgraphNode, result: *mut u32);
     cuGraphInstantiateWithParams(exec: *mut CUgraphExec, graph: CUgraph,
-        params: *mut InstantiateParams);
+        params: *mut CUDA_GRAPH_INSTANTIATE_PARAMS);
     cuGraphExecGetFlags(exec: CUgraphExec, flags: *mut u64);
     cuUserObjectCreate(object: *mut *mut c_void, data: *mut c_void, destroy: CUhostFn, count: u32,
         flags: u32);

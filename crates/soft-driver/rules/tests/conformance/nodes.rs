@@ -5,7 +5,10 @@ use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cuda_events::sys::*;
-use cuda_soft_driver::abi::{Copy3D, InstantiateParams, MemsetParams, UpdateInfo};
+use cuda_soft_driver::abi::{
+    CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_MEMSET_NODE_PARAMS, CUgraphExecUpdateResult,
+    CUgraphExecUpdateResultInfo, CUgraphInstantiateResult, Copy3D,
+};
 
 use crate::capture::{RELAXED, capturing, end, fate, status};
 use crate::edits::{BYTES, Memory, count, empty, graph, instantiate};
@@ -231,7 +234,7 @@ rules! {
         let [set, copy] = nodes::<2>(rig, graph);
         let mut read = memory.params(0);
         must("cuGraphMemsetNodeGetParams", rig.cuGraphMemsetNodeGetParams(set, &mut read));
-        let MemsetParams { address, value, element, width, height, .. } = read;
+        let CUDA_MEMSET_NODE_PARAMS { dst: address, value, elementSize: element, width, height, .. } = read;
         saw.holds("the memset: 64 bytes of 5 in elements of 4",
             (address, value, element, width, height)
                 == (memory.address, 0x0505_0505, 4, WORDS, 1));
@@ -271,26 +274,28 @@ rules! {
          CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE (910) from a circle; success from no place"
     {
         let memory = Memory::new(rig);
-        let rows = MemsetParams { pitch: 16, width: 8, height: 4, ..memory.params(1) };
-        let of = |params: MemsetParams| {
+        let rows = CUDA_MEMSET_NODE_PARAMS { pitch: 16, width: 8, height: 4, ..memory.params(1) };
+        let of = |params: CUDA_MEMSET_NODE_PARAMS| {
             let (graph, mut node) = (graph(rig), null_mut());
             let code = rig.cuGraphAddMemsetNode(&mut node, graph, null(), 0, &params, rig.context);
             must("cuGraphAddMemsetNode", code);
             (graph, node)
         };
-        let ((first, _), (value, _)) = (of(rows), of(MemsetParams { value: 7, ..rows }));
-        let (wider, row) = (of(MemsetParams { width: 9, ..rows }), of(memory.params(1)));
+        let ((first, _), (value, _)) = (of(rows), of(CUDA_MEMSET_NODE_PARAMS { value: 7, ..rows }));
+        let (wider, row) = (of(CUDA_MEMSET_NODE_PARAMS { width: 9, ..rows }), of(memory.params(1)));
         let (nested, mut child) = (graph(rig), null_mut());
         let code = rig.cuGraphAddChildGraphNode(&mut child, nested, null(), 0, first);
         must("cuGraphAddChildGraphNode", code);
         let (code, exec) = instantiate(rig, first);
         must("cuGraphInstantiate", code);
         let update = |what: &str, (graph, node): (CUgraph, CUgraphNode)| {
-            let (error_node, error_from_node) = (null_mut(), null_mut());
-            let mut info = UpdateInfo { result: 77, error_node, error_from_node };
+            let mut info = CUgraphExecUpdateResultInfo {
+            result: CUgraphExecUpdateResult(77),
+            ..CUgraphExecUpdateResultInfo::default()
+        };
             let code = rig.cuGraphExecUpdate_v2(exec, graph, &mut info);
-            let its = if !node.is_null() && info.error_node == node { ", its node" } else { "" };
-            saw.text(format_args!("{what} {}, {}{its}", code_text(code), info.result));
+            let its = if !node.is_null() && info.errorNode == node { ", its node" } else { "" };
+            saw.text(format_args!("{what} {}, {}{its}", code_text(code), info.result.0));
         };
         update("value", (value, null_mut()));
         update("width", wider);
@@ -305,8 +310,10 @@ rules! {
         let a = memory.set(circle, &[], 1);
         let b = memory.set(circle, &[a], 1);
         must("cuGraphAddDependencies", rig.cuGraphAddDependencies(circle, &b, &a, 1));
-        let (error_node, error_from_node) = (null_mut(), null_mut());
-        let mut info = UpdateInfo { result: 77, error_node, error_from_node };
+        let mut info = CUgraphExecUpdateResultInfo {
+            result: CUgraphExecUpdateResult(77),
+            ..CUgraphExecUpdateResultInfo::default()
+        };
         saw.codes(&[
             ("a circle", rig.cuGraphExecUpdate_v2(exec, circle, &mut info)),
             ("no place", rig.cuGraphExecUpdate_v2(exec, first, null_mut())),
@@ -375,15 +382,18 @@ rules! {
         let (memory, graph) = (Memory::new(rig), graph(rig));
         memory.set(graph, &[], 1);
         let instantiated = |flags: u64| {
-            let (upload_stream, error_node) = (null_mut(), null_mut());
-            let mut params = InstantiateParams { flags, upload_stream, error_node, result: 77 };
+            let mut params = CUDA_GRAPH_INSTANTIATE_PARAMS {
+                flags,
+                result_out: CUgraphInstantiateResult(77),
+                ..CUDA_GRAPH_INSTANTIATE_PARAMS::default()
+            };
             let (mut exec, mut read) = (null_mut(), 77);
             let code = rig.cuGraphInstantiateWithParams(&mut exec, graph, &mut params);
             if code == CUresult::CUDA_SUCCESS {
                 must("cuGraphExecGetFlags", rig.cuGraphExecGetFlags(exec, &mut read));
                 must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
             }
-            (code, params.result, params.error_node, read)
+            (code, params.result_out.0, params.hErrNode_out, read)
         };
         const FLAGS: [u64; 5] = [0, 1, 4, 8, 12];
         let all = FLAGS.map(instantiated);
@@ -493,8 +503,10 @@ rules! {
         must("cuGraphRetainUserObject", rig.cuGraphRetainUserObject(other, object, 1, 1));
         let (code, exec) = instantiate(rig, one);
         must("cuGraphInstantiate", code);
-        let (error_node, error_from_node) = (null_mut(), null_mut());
-        let mut info = UpdateInfo { result: 77, error_node, error_from_node };
+        let mut info = CUgraphExecUpdateResultInfo {
+            result: CUgraphExecUpdateResult(77),
+            ..CUgraphExecUpdateResultInfo::default()
+        };
         saw.code("updated", rig.cuGraphExecUpdate_v2(exec, other, &mut info));
         must("cuGraphDestroy", rig.cuGraphDestroy(one));
         must("cuGraphDestroy", rig.cuGraphDestroy(other));
