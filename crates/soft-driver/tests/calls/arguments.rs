@@ -156,7 +156,7 @@ const CALLS: &[&str] = &[
     "cuGraphAddChildGraphNode o8 g 0 0 g = 0; 1 1 1; 0 0 3 0 3",
     "cuGraphHostNodeGetParams t o16 = 0; 1 1; 0 0 3 0 3",
     "cuGraphHostNodeSetParams t k = 0; 1 1; 0 0 3 0 3",
-    "cuGraphExecHostNodeSetParams y t k = 0; 1 1 1; 0 0 3 0 3",
+    "cuGraphExecHostNodeSetParams yt t k = 0; 1 1 1; 0 0 3 0 3",
     "cuGraphEventRecordNodeGetEvent v o8 = 0; 1 1; 0 0 3 0 3",
     "cuGraphEventRecordNodeSetEvent v e = 0; 1 1; 0 0 3 719 3",
     "cuGraphNodeGetType n v4 = 0=5; 1 1; 0=5 0=5 3 0=5 3",
@@ -253,7 +253,7 @@ const CALLS: &[&str] = &[
     "cuStreamGetPriority 1 v4 = 0=0; 1; 201 0=0 3 719 3",
     "cuStreamGetFlags 2 v4 = 0=0; 1; 201 0=0 3 719 3",
     "cuGraphAddEmptyNode o8 g b 1 = 1; 1 1 1; 1 1 3 1 3",
-    "cuGraphLaunch y 1 = 0; 1; 201 906 3 719 3",
+    "cuGraphLaunch yt 1 = 0; 1; 201 906 3 719 3",
     "cuMemcpy2D_v2 C = 0; 1*4 801 1 0 0 1 1 0 0 1*6 801 1 0 0 1 1 0 0 1 1 1 0 1 0; 201 906 3 719 3",
     "cuMemcpy2DUnaligned_v2 C = 0; 1*4 801 1 0 0 1 1 0 0 1*6 801 1 0 0 1 1 0 0 1 1 1 0 1 0; 201 906 3 719 3",
     "cuMemcpy2DAsync_v2 C s = 0; 1*4 801 1 0 0 1 1 0 0 1*6 801 1 0 0 1 1 0 0 1 1 1 0 1 0 0; 0 0 3 719 3",
@@ -266,6 +266,32 @@ const CALLS: &[&str] = &[
     "cuMemPoolCreate o8 Q = 0; 1 801 1 801 1 0*6; 900 900 3 0 3",
     "cuMemCreate o8 2097152 Q 0 = 0; 1 1 1 801 1 0*6; 0 0 3 0 3",
     "cuMemGetAllocationGranularity o8 Q 0 = 0; 1 0*10; 0 0 3 0 3",
+    "cuGraphExecHostNodeSetParams yw w k = 1; 1 1 1; 1 1 3 1 3",
+    "cuGraphExecHostNodeSetParams yv v k = 1; 1 1 1; 1 1 3 1 3",
+    "cuGraphExecMemsetNodeSetParams yw w E c = 1; 1*13; 1 1 3 719 3",
+    "cuGraphExecMemsetNodeSetParams yw w F c = 0; 1*4 0 0 0 1 1 0 1 1 1; 0 0 3 719 3",
+    "cuGraphExecMemsetNodeSetParams yt t E c = 1; 1*13; 1 1 3 719 3",
+    "cuGraphExecMemcpyNodeSetParams yw w D c = 1; 1*10 801 1*21 801 1*20; 1 1 3 719 3",
+    "cuGraphExecEventRecordNodeSetEvent yv v e = 0; 1 1 1; 0 0 3 719 3",
+    "cuGraphExecEventRecordNodeSetEvent yt t e = 1; 1 1 1; 1 1 3 719 3",
+    "cuGraphExecEventWaitNodeSetEvent yv v e = 1; 1 1 1; 1 1 3 719 3",
+    "cuGraphMemsetNodeSetParams w E = 0; 1*5 0 1 1 0 1 0; 0 0 3 0 3",
+    "cuGraphMemsetNodeSetParams t E = 1; 1*11; 1 1 3 1 3",
+    "cuGraphMemsetNodeGetParams w o40 = 0; 1 1; 0 0 3 0 3",
+    "cuGraphMemsetNodeGetParams v o40 = 1; 1 1; 1 1 3 1 3",
+    "cuGraphMemcpyNodeSetParams w D = 1; 1*9 801 1*21 801 1*19; 1 1 3 1 3",
+    "cuGraphHostNodeSetParams w k = 1; 1 1; 1 1 3 1 3",
+    "cuGraphHostNodeGetParams v o16 = 1; 1 1; 1 1 3 1 3",
+    "cuGraphEventRecordNodeSetEvent t e = 1; 1 1; 1 1 3 719 3",
+    "cuGraphEventRecordNodeGetEvent w o8 = 1; 1 1; 1 1 3 1 3",
+    "cuGraphEventWaitNodeSetEvent v e = 1; 1 1; 1 1 3 719 3",
+    "cuGraphNodeGetType t v4 = 0=3; 1 1; 0=3 0=3 3 0=3 3",
+    "cuGraphNodeGetType v v4 = 0=7; 1 1; 0=7 0=7 3 0=7 3",
+    "cuGraphNodeGetType w v4 = 0=2; 1 1; 0=2 0=2 3 0=2 3",
+    "cuGraphNodeGetEnabled yw w v4 = 0=1; 1 1 1; 0=1 0=1 3 0=1 3",
+    "cuGraphNodeGetEnabled yt t v4 = 1; 1 1 1; 1 1 3 1 3",
+    "cuGraphNodeSetEnabled yw w 0-2 = 0; 1 1 0 0; 0 0 3 0 3",
+    "cuGraphExecUpdate_v2 yt g b = 910; 1 1 910; 910 910 3 910 3",
 ];
 
 /// What no call writes.
@@ -334,14 +360,14 @@ struct Table {
     context: CUcontext,
     /// What the calls read and write.
     memory: Vec<Vec<u64>>,
-    /// The graph and the host node that come next, and belong to what has come last.
+    /// The graph and the node that come next, and belong to what has come last.
     graph: Option<usize>,
-    host: Option<usize>,
+    node: Option<usize>,
 }
 
 impl Table {
     fn new(raw: Raw, context: CUcontext) -> Self {
-        Self { raw, context, memory: Vec::new(), graph: None, host: None }
+        Self { raw, context, memory: Vec::new(), graph: None, node: None }
     }
 
     fn started() -> Self {
@@ -374,11 +400,11 @@ impl Table {
                 self.raw.sync(null_mut());
                 return event.expose_provenance();
             }
-            // With a host node, which comes next.
-            "y" => {
+            // With a node of this letter, which comes next.
+            "yt" | "yv" | "yw" => {
                 self.graph = Some(self.object("g"));
                 let graph = self.graph;
-                self.host = Some(self.object("t"));
+                self.node = Some(self.object(&letter[1..]));
                 self.graph = graph;
                 return self.object("x");
             }
@@ -397,11 +423,10 @@ impl Table {
             },
             "x" => "cuGraphInstantiateWithFlags o8 g 0",
             "n" => "cuGraphAddEmptyNode o8 g 0 0",
-            "t" => match self.host.take() {
-                Some(node) => return node,
-                None => "cuGraphAddHostNode o8 g 0 0 k",
-            },
+            "t" | "v" | "w" if self.node.is_some() => return self.node.take().expect("one"),
+            "t" => "cuGraphAddHostNode o8 g 0 0 k",
             "v" => "cuGraphAddEventRecordNode o8 g 0 0 e",
+            "w" => "cuGraphAddMemsetNode o8 g 0 0 F c",
             other => panic!("{other} is no argument"),
         };
         let mut made = self.prepare(made, true);
@@ -423,6 +448,7 @@ impl Table {
                 [from, to, vec![8, 4, 2]].concat()
             }
             "E" => vec![a, 16, float, 4, 4],
+            "F" => vec![a, 0, float, 16, 1],
             "O" => vec![2, a + 60, 5, 0, 0],
             "P" => vec![5, a + 56, 5, 0, 0],
             "Q" => vec![1, 1, 0, 0, 0],
