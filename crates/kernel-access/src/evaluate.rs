@@ -70,12 +70,20 @@ enum Value {
     Chosen { by: (bool, u16), values: [Rc<Form>; 2] },
 }
 
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 struct State {
     registers: [Vec<Value>; 2],
     predicates: [Vec<Rc<Truth>>; 2],
-    facts: Vec<Form>,
-    guesses: Vec<Form>,
+    facts: Rc<Vec<Form>>,
+    guesses: Rc<Vec<Form>>,
+}
+
+/// What an evaluation of a block found: with the same state it is the same until a symbol changes.
+struct Known {
+    changes: u64,
+    state: State,
+    next: Vec<(usize, State)>,
+    seen: Vec<Seen>,
 }
 
 /// What a register is at a loop's head.
@@ -172,7 +180,14 @@ impl<'a> Evaluator<'a> {
             place: (0, 0, 0),
         };
         evaluator.rounds()?;
-        Ok(Found { accesses: evaluator.seen, stored: evaluator.stored })
+        let Self { mut seen, mut stored, .. } = evaluator;
+        // What is stored may have been loaded.
+        stored.resolve(&Words::new());
+        for one in &mut seen {
+            one.bases.resolve(&stored);
+            one.others.resolve(&stored);
+        }
+        Ok(Found { accesses: seen, stored })
     }
 
     fn rounds(&mut self) -> Result<(), TooLong> {
@@ -183,10 +198,10 @@ impl<'a> Evaluator<'a> {
                 before[next].push(at);
             }
         }
+        let mut blocks: Vec<Option<Known>> = (0..count).map(|_| None).collect();
         for _ in 0..MOST_ROUNDS {
-            self.symbols.changed = false;
+            let changes = self.symbols.changes;
             self.seen.clear();
-            let stored = self.stored.clone();
             // By the block that they come from, and where they go.
             let mut edges: HashMap<(usize, usize), State> = HashMap::new();
             let mut entries: HashMap<usize, (State, State)> = HashMap::new();
@@ -207,11 +222,21 @@ impl<'a> Evaluator<'a> {
                 } else {
                     state
                 };
-                for (to, state) in self.block(at, state)? {
-                    edges.insert((at, to), state);
+                let Some(known) = blocks.get_mut(at) else { continue };
+                let is_known = |of: &Known| of.changes == self.symbols.changes && of.state == state;
+                if !known.as_ref().is_some_and(is_known) {
+                    let (changes, first) = (self.symbols.changes, self.seen.len());
+                    let next = self.block(at, state.clone())?;
+                    let seen = self.seen.split_off(first);
+                    *known = Some(Known { changes, state, next, seen });
+                }
+                if let Some(known) = known {
+                    self.seen.extend(known.seen.iter().cloned());
+                    let next = known.next.iter().cloned();
+                    edges.extend(next.map(|(to, state)| ((at, to), state)));
                 }
             }
-            let mut stable = !self.symbols.changed && stored == self.stored;
+            let mut stable = true;
             let mut order: Vec<usize> = entries.keys().copied().collect();
             order.sort_unstable();
             for at in order {
@@ -223,7 +248,7 @@ impl<'a> Evaluator<'a> {
                     .collect();
                 stable &= self.check(at, entry, head, &back);
             }
-            if stable && !self.symbols.changed {
+            if stable && changes == self.symbols.changes {
                 return Ok(());
             }
         }
@@ -241,8 +266,8 @@ impl<'a> Evaluator<'a> {
         State {
             registers: registers.map(&mut any),
             predicates: predicates.map(|count| vec![unknown.clone(); count]),
-            facts: Vec::new(),
-            guesses: Vec::new(),
+            facts: Rc::default(),
+            guesses: Rc::default(),
         }
     }
 
@@ -350,7 +375,7 @@ impl<'a> Evaluator<'a> {
         {
             for fact in &fact[side] {
                 if known.len() < MOST_FACTS && !fact.terms.is_empty() && !known.contains(fact) {
-                    known.push(fact.clone());
+                    Rc::make_mut(known).push(fact.clone());
                 }
             }
         }

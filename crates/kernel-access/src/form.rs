@@ -1,8 +1,9 @@
 //! Whole numbers that are sums of multiples of unknown numbers, and how large they can be.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::rc::Rc;
+
+use rustc_hash::FxHashMap as HashMap;
 
 use crate::words::Words;
 
@@ -133,8 +134,8 @@ pub(crate) struct Symbols {
     quotients: HashMap<(Form, i128), Symbol>,
     places: HashMap<(usize, usize, usize), Symbol>,
     turns: HashMap<usize, Symbol>,
-    /// A bound or words of a symbol became more.
-    pub(crate) changed: bool,
+    /// How often bounds or words of a symbol became more.
+    pub(crate) changes: u64,
     /// How many facts were tried for bounds.
     tried: Cell<u64>,
     /// How often bounds of a symbol have grown.
@@ -151,6 +152,9 @@ struct Known {
     count: usize,
 }
 
+/// How many facts are tried for a bound.
+const TRIED: u32 = 256;
+
 /// How many bounds are remembered.
 const REMEMBERED: usize = 1 << 15;
 
@@ -163,7 +167,7 @@ impl Known {
                 if self.count > REMEMBERED {
                     *self = Self::default();
                 }
-                self.bounds.push(HashMap::new());
+                self.bounds.push(HashMap::default());
                 self.facts.insert(facts.to_vec(), self.bounds.len() - 1);
                 self.bounds.len() - 1
             }
@@ -208,8 +212,8 @@ impl Symbols {
         let Some(&symbol) = self.places.get(&place) else {
             let kind = Kind::Free { block: Some(place.0), low, high, changes: 0 };
             let symbol = self.push(kind, words.clone());
+            // Nothing was made of it yet.
             self.places.insert(place, symbol);
-            self.changed = true;
             return symbol;
         };
         if let Some((Kind::Free { low: old_low, high: old_high, changes, .. }, old)) =
@@ -222,13 +226,13 @@ impl Symbols {
                 } else {
                     (low.min(*old_low), high.max(*old_high))
                 };
-                self.changed = true;
+                self.changes += 1;
                 self.grown += 1;
                 *self.known.get_mut() = Known::default();
             }
             if !words.is_subset(old) {
                 old.extend(words);
-                self.changed = true;
+                self.changes += 1;
             }
         }
         symbol
@@ -406,12 +410,12 @@ impl Symbols {
     }
 
     fn new_bounds(&self, form: &Form, facts: &[Form]) -> Bounds {
-        let mut work = 400;
+        let mut work = TRIED;
         let low = form
             .times(-1)
             .and_then(|negative| self.most(&negative, facts, 3, &mut work))
             .map(|most| -most);
-        let mut work = 400;
+        let mut work = TRIED;
         (low, self.most(form, facts, 3, &mut work))
     }
 

@@ -5,11 +5,15 @@ use std::borrow::Borrow;
 /// Stands among [`Words`] for what memory contains.
 pub(crate) const MEMORY: u32 = u32::MAX;
 
-/// Parameters by the offsets of their words of eight bytes, and [`MEMORY`]. A bit for each: an
-/// evaluation joins millions of them.
+/// Stands for all words that the kernel stores anywhere, which are known at the end of an evaluation.
+pub(crate) const STORED: u32 = u32::MAX - 1;
+
+/// Parameters by the offsets of their words of eight bytes, [`MEMORY`] and [`STORED`]. A bit for each:
+/// an evaluation joins millions of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Words {
     memory: bool,
+    stored: bool,
     /// Of the first 512 bytes; few kernels have more.
     first: u64,
     /// Of those behind, without zeros at the end.
@@ -24,6 +28,10 @@ impl Words {
     pub(crate) fn insert(&mut self, offset: u32) {
         if offset == MEMORY {
             self.memory = true;
+            return;
+        }
+        if offset == STORED {
+            self.stored = true;
             return;
         }
         let (at, bit) = (offset as usize / 512, 1 << (offset / 8 % 64));
@@ -42,6 +50,7 @@ impl Words {
     pub(crate) fn extend(&mut self, other: impl Borrow<Self>) {
         let other = other.borrow();
         self.memory |= other.memory;
+        self.stored |= other.stored;
         self.first |= other.first;
         if self.more.len() < other.more.len() {
             self.more.resize(other.more.len(), 0);
@@ -54,13 +63,22 @@ impl Words {
     pub(crate) fn is_subset(&self, other: &Self) -> bool {
         let inside = |(own, bits): (&u64, &u64)| own & !bits == 0;
         self.memory <= other.memory
+            && self.stored <= other.stored
             && self.more.len() <= other.more.len()
             && inside((&self.first, &other.first))
             && self.more.iter().zip(&other.more).all(inside)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        !self.memory && self.first == 0 && self.more.is_empty()
+        !self.memory && !self.stored && self.first == 0 && self.more.is_empty()
+    }
+
+    /// With these words in the place of [`STORED`].
+    pub(crate) fn resolve(&mut self, stored: &Self) {
+        if self.stored {
+            self.extend(stored);
+            self.stored = false;
+        }
     }
 
     /// In the order of the offsets.
@@ -69,7 +87,7 @@ impl Words {
         let offsets = all.zip(0..).flat_map(|(&bits, at)| {
             (0..64).filter(move |bit| bits >> bit & 1 != 0).map(move |bit| at * 512 + bit * 8)
         });
-        offsets.chain(self.memory.then_some(MEMORY))
+        offsets.chain(self.stored.then_some(STORED)).chain(self.memory.then_some(MEMORY))
     }
 }
 
@@ -111,6 +129,7 @@ mod tests {
                 let most = [64, 130, 513][random(3) as usize];
                 let offset = match random(8) {
                     0 => MEMORY,
+                    1 => STORED,
                     _ => random(most) as u32 * 8,
                 };
                 sets[which].insert(offset);
@@ -126,6 +145,13 @@ mod tests {
             both.extend(second);
             assert_eq!(both, one.union(two).copied().collect());
             assert!(first.is_subset(&both) && second.is_subset(&both));
+            let mut resolved = first.clone();
+            resolved.resolve(second);
+            let mut expected = one.clone();
+            if expected.remove(&STORED) {
+                expected.extend(two.iter().filter(|&&offset| offset != STORED));
+            }
+            assert_eq!(resolved, expected.into_iter().collect());
         }
     }
 }

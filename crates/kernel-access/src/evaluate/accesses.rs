@@ -4,7 +4,7 @@ use super::{Evaluator, Seen, State};
 use crate::decode::{Access, AccessKind, Instruction, Operand, Register, Source, Space};
 use crate::execute::after;
 use crate::form::Form;
-use crate::words::{MEMORY, Words};
+use crate::words::{MEMORY, STORED, Words};
 
 impl Evaluator<'_> {
     pub(super) fn access(
@@ -82,8 +82,7 @@ impl Evaluator<'_> {
             AccessKind::Atomic | AccessKind::Unknown => self.stored.extend(self.all()),
             AccessKind::Read | AccessKind::CopyToShared => {}
         }
-        let mut words = self.stored.clone();
-        words.insert(MEMORY);
+        let words = Words::from([MEMORY, STORED]);
         let count = one.destination.map_or(0, |(_, count)| count);
         // Two registers may have an address.
         if count == 2 || count == 4 {

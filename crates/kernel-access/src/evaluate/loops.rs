@@ -32,16 +32,20 @@ impl Evaluator<'_> {
                     }
                 }
             }
-            let mut facts: Vec<Form> = Vec::new();
-            for (own, others) in [(&state.facts, &other.facts), (&other.facts, &state.facts)] {
-                for fact in own {
-                    if !facts.contains(fact) && self.implied(fact, others) {
-                        facts.push(fact.clone());
+            if state.facts != other.facts {
+                let mut facts: Vec<Form> = Vec::new();
+                for (own, others) in [(&state.facts, &other.facts), (&other.facts, &state.facts)] {
+                    for fact in own.iter() {
+                        if !facts.contains(fact) && self.implied(fact, others) {
+                            facts.push(fact.clone());
+                        }
                     }
                 }
+                state.facts = Rc::new(facts);
             }
-            state.facts = facts;
-            state.guesses.retain(|guess| other.guesses.contains(guess));
+            if state.guesses != other.guesses {
+                Rc::make_mut(&mut state.guesses).retain(|guess| other.guesses.contains(guess));
+            }
         }
         Some(state)
     }
@@ -91,8 +95,8 @@ impl Evaluator<'_> {
         for &(uniform, number) in &head.lost_predicates {
             state.predicates[usize::from(uniform)][number] = Rc::default();
         }
-        state.facts.extend(head.invariants.iter().cloned());
-        state.guesses.clear();
+        Rc::make_mut(&mut state.facts).extend(head.invariants.iter().cloned());
+        state.guesses = Rc::default();
         // What is chosen by a predicate may be chosen by another value of it in the next turn.
         for kind in 0..2 {
             for number in 0..state.registers[kind].len() {
@@ -224,7 +228,7 @@ impl Evaluator<'_> {
         // What holds at the end of a turn may hold at the beginning of each.
         if let Some((one, rest)) = back.split_first() {
             let last = Form::symbol(head.turns).and(-1).unwrap_or_else(|| Form::number(0));
-            for fact in one.facts.iter().chain(&one.guesses) {
+            for fact in one.facts.iter().chain(one.guesses.iter()) {
                 let about_turns = fact.factor(head.turns) != 0;
                 let everywhere = rest
                     .iter()

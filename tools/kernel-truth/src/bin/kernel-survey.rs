@@ -1,0 +1,237 @@
+//! Counts what is said of all kernels in libraries: how many have an answer, how long that takes, and
+//! what is said of pointers to `const`.
+//!
+//! ```sh
+//! kernel-survey ARCHITECTURE SECONDS FILE...
+//! ```
+//!
+//! It reads the machine code of the architecture (90 for `sm_90`) until the time is over, in as many
+//! threads as there are processors. A kernel whose name says that a parameter is a pointer to `const`
+//! should not be said to write by it: each that is is printed.
+
+use std::collections::{BTreeMap, HashSet};
+use std::error::Error;
+use std::fs;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use cpp_demangle::{DemangleOptions, Symbol};
+use cuda_kernel_access::code::{Code, Launch};
+use cuda_kernel_access::container::{
+    Cubin, Form, Image, Kernel, MAX_DECOMPRESSED, entries_for, find,
+};
+use cuda_kernel_access::touch::{Summary, may_touch, summary, surely_touched};
+
+#[derive(Default)]
+struct Counts {
+    /// The kernels that were looked at, by name and code.
+    seen: HashSet<(String, Vec<u8>)>,
+    known: usize,
+    unknown: BTreeMap<String, usize>,
+    /// Of each: what it does in any launch, and in one.
+    times: Vec<[Duration; 2]>,
+    slowest: Vec<(Duration, String)>,
+    pointers: usize,
+    written: Vec<String>,
+    skipped: usize,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [architecture, seconds, files @ ..] = &words[..] else {
+        return Err("usage: kernel-survey ARCHITECTURE SECONDS FILE...".into());
+    };
+    let (architecture, seconds): (u32, u64) = (architecture.parse()?, seconds.parse()?);
+    let end = Instant::now() + Duration::from_secs(seconds);
+    let counts = Mutex::new(Counts::default());
+    let files: Vec<Vec<u8>> = files.iter().map(fs::read).collect::<Result<_, _>>()?;
+    let mut images: Vec<&[u8]> = Vec::new();
+    for file in &files {
+        // A cubin alone is no part of a file.
+        let inside = find(file);
+        if inside.is_empty() { images.push(file) } else { images.extend(inside) }
+    }
+    let next = AtomicUsize::new(0);
+    let threads = std::thread::available_parallelism()?.get();
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(image) = images.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    of_image(image, architecture, end, &counts);
+                }
+            });
+        }
+    });
+    let counts = counts.into_inner().map_err(|_| "a thread failed")?;
+    print(counts, images.len());
+    Ok(())
+}
+
+fn of_image(image: &[u8], architecture: u32, end: Instant, counts: &Mutex<Counts>) {
+    let wanted = |form: Form, of: u32| form == Form::Cubin && of == architecture;
+    if Instant::now() > end {
+        counts.lock().unwrap().skipped += 1;
+        return;
+    }
+    let Ok(entries) = entries_for(image, &wanted, MAX_DECOMPRESSED) else { return };
+    for entry in &entries {
+        let Image::Cubin(bytes) = &entry.image else { continue };
+        let Ok(cubin) = Cubin::parse(bytes) else { continue };
+        for kernel in cubin.kernels.iter().filter(|of| of.is_entry) {
+            let key = (kernel.name.to_owned(), kernel.code.to_vec());
+            if cubin.architecture != architecture || !counts.lock().unwrap().seen.insert(key) {
+                continue;
+            }
+            if Instant::now() > end {
+                counts.lock().unwrap().skipped += 1;
+                continue;
+            }
+            of_kernel(cubin.architecture, kernel, counts);
+        }
+    }
+}
+
+fn of_kernel(architecture: u32, kernel: &Kernel<'_>, counts: &Mutex<Counts>) {
+    let begin = thread_time();
+    let code = Code::new(architecture, kernel).map_err(|why| why.to_string());
+    let found = code
+        .as_ref()
+        .map_err(Clone::clone)
+        .and_then(|code| summary(code).map_err(|why| why.to_string()));
+    let in_any = thread_time().saturating_sub(begin);
+    let begin = thread_time();
+    if let Ok(code) = &code {
+        let launch = Launch::new([1024, 1, 1], [256, 1, 1], Vec::new());
+        _ = may_touch(code, &launch);
+        surely_touched(code, &launch);
+    }
+    let in_one = thread_time().saturating_sub(begin);
+    let mut counts = counts.lock().unwrap();
+    counts.times.push([in_any, in_one]);
+    counts.slowest.push((in_any + in_one, kernel.name.to_owned()));
+    if counts.slowest.len() > 1000 {
+        shorten(&mut counts.slowest);
+    }
+    match found {
+        Ok(summary) => {
+            counts.known += 1;
+            let (pointers, written) = of_const(kernel, &summary);
+            counts.pointers += pointers;
+            counts.written.extend(written);
+        }
+        Err(why) => {
+            // Places differ from kernel to kernel, and the instruction there is what matters.
+            let place = why.split_whitespace().find_map(|word| word.strip_prefix("0x"));
+            let at = place.and_then(|place| usize::from_str_radix(place, 16).ok());
+            let word = at.and_then(|at| kernel.code.get(at..at + 2));
+            let number = word.map_or(String::new(), |of| {
+                format!(" ({:#05x})", u16::from_le_bytes([of[0], of[1]]) & 0xfff)
+            });
+            let why = why.replace(&format!("0x{}", place.unwrap_or("?")), "some place");
+            *counts.unknown.entry(why + &number).or_default() += 1;
+        }
+    }
+}
+
+fn shorten(slowest: &mut Vec<(Duration, String)>) {
+    slowest.sort_by(|one, two| two.cmp(one));
+    slowest.truncate(5);
+}
+
+/// How many parameters are pointers to `const`, and those that are said to be written by.
+fn of_const(kernel: &Kernel<'_>, summary: &Summary) -> (usize, Vec<String>) {
+    let options = DemangleOptions::new().no_return_type();
+    let Some(name) =
+        Symbol::new(kernel.name).ok().and_then(|name| name.demangle_with_options(&options).ok())
+    else {
+        return (0, Vec::new());
+    };
+    let parameters = parameters(&name);
+    if parameters.len() != kernel.parameters.len() {
+        return (0, Vec::new());
+    }
+    let mut pointers = 0;
+    let mut written = Vec::new();
+    for (text, parameter) in parameters.iter().zip(&kernel.parameters) {
+        let Some(to) = text.strip_suffix('*').filter(|to| to.ends_with(" const")) else { continue };
+        // A table of pointers is read, and the pointers lead elsewhere.
+        if to.contains('*') {
+            continue;
+        }
+        pointers += 1;
+        let word = summary.words.iter().find(|word| word.offset == parameter.offset);
+        if word.is_some_and(|word| word.uses.written || word.uses.atomic) {
+            written.push(format!("{text} at {}: {}", parameter.offset, kernel.name));
+        }
+    }
+    (pointers, written)
+}
+
+/// The types between the last pair of parentheses.
+fn parameters(name: &str) -> Vec<&str> {
+    let Some(inside) = name.strip_suffix(')') else { return Vec::new() };
+    let mut depth = 0_i32;
+    let mut from = inside.len();
+    let mut all = Vec::new();
+    let mut end = inside.len();
+    for (at, byte) in inside.bytes().enumerate().rev() {
+        match byte {
+            b')' | b'>' | b']' => depth += 1,
+            b'(' if depth == 0 => {
+                from = at + 1;
+                break;
+            }
+            b'(' | b'<' | b'[' => depth -= 1,
+            b',' if depth == 0 => {
+                all.push(inside[at + 1..end].trim());
+                end = at;
+            }
+            _ => {}
+        }
+    }
+    if from < end {
+        all.push(inside[from..end].trim());
+    }
+    all.reverse();
+    all
+}
+
+fn print(mut counts: Counts, images: usize) {
+    let count = counts.times.len();
+    println!("{images} images, {count} kernels, {} not for want of time", counts.skipped);
+    println!("{} have an answer", counts.known);
+    for (why, count) in &counts.unknown {
+        println!("  {count:6} {why}");
+    }
+    for (at, what) in ["any launch", "one launch"].into_iter().enumerate() {
+        let mut times: Vec<Duration> = counts.times.iter().map(|times| times[at]).collect();
+        times.sort_unstable();
+        let of = |share: f64| times.get((count as f64 * share) as usize).or(times.last());
+        let shares =
+            [0.5, 0.9, 0.99, 0.999, 1.0].map(|share| of(share).copied().unwrap_or_default());
+        let long = times.iter().filter(|time| **time > Duration::from_millis(50)).count();
+        println!("{what}: 50, 90, 99, 99.9, 100 %: {shares:.1?}; {long} took more than 50 ms");
+    }
+    shorten(&mut counts.slowest);
+    for (time, name) in &counts.slowest {
+        println!("  {time:.1?} {name}");
+    }
+    println!(
+        "{} pointers to const, {} are said to be written by",
+        counts.pointers,
+        counts.written.len()
+    );
+    for one in &counts.written {
+        println!("  {one}");
+    }
+}
+
+/// The processor time of the calling thread.
+fn thread_time() -> Duration {
+    // SAFETY: zero bytes are a time.
+    let mut time: libc::timespec = unsafe { core::mem::zeroed() };
+    // SAFETY: a place for the time.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
