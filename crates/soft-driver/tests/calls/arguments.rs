@@ -371,7 +371,8 @@ impl Table {
     }
 
     fn started() -> Self {
-        let raw = Raw::with(builder());
+        // Nothing orders the calls of a row, which are about their codes.
+        let raw = Raw::planting(builder());
         let context = raw.retain(0);
         Self::new(raw, context)
     }
