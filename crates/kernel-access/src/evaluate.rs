@@ -37,6 +37,8 @@ const MOST_FACTS: usize = 24;
 const MOST_ROUNDS: usize = 60;
 const MOST_STEPS: usize = 400_000;
 const MOST_WORK: u64 = 2_000_000;
+/// What was found is kept of the blocks of a kernel with so many: a state has twelve KiB.
+const MOST_KEPT: usize = 1024;
 
 /// An access to global memory as it may happen.
 #[derive(Clone, Debug)]
@@ -82,7 +84,7 @@ struct State {
 struct Known {
     changes: u64,
     state: State,
-    next: Vec<(usize, State)>,
+    next: Vec<(usize, Rc<State>)>,
     seen: Vec<Seen>,
 }
 
@@ -203,14 +205,14 @@ impl<'a> Evaluator<'a> {
             let changes = self.symbols.changes;
             self.seen.clear();
             // By the block that they come from, and where they go.
-            let mut edges: HashMap<(usize, usize), State> = HashMap::new();
+            let mut edges: HashMap<(usize, usize), Rc<State>> = HashMap::new();
             let mut entries: HashMap<usize, (State, State)> = HashMap::new();
             for (at, ways_in) in before.iter().enumerate() {
                 // Each way in comes from an earlier block, except around loops.
                 let mut ways: Vec<&State> = ways_in
                     .iter()
                     .filter(|&&from| from < at)
-                    .filter_map(|&from| edges.get(&(from, at)))
+                    .filter_map(|&from| edges.get(&(from, at)).map(Rc::as_ref))
                     .collect();
                 let start = (at == 0).then(|| self.start());
                 ways.extend(&start);
@@ -222,18 +224,24 @@ impl<'a> Evaluator<'a> {
                 } else {
                     state
                 };
-                let Some(known) = blocks.get_mut(at) else { continue };
-                let is_known = |of: &Known| of.changes == self.symbols.changes && of.state == state;
-                if !known.as_ref().is_some_and(is_known) {
-                    let (changes, first) = (self.symbols.changes, self.seen.len());
-                    let next = self.block(at, state.clone())?;
-                    let seen = self.seen.split_off(first);
-                    *known = Some(Known { changes, state, next, seen });
-                }
-                if let Some(known) = known {
-                    self.seen.extend(known.seen.iter().cloned());
-                    let next = known.next.iter().cloned();
-                    edges.extend(next.map(|(to, state)| ((at, to), state)));
+                let mut known = blocks.get_mut(at).and_then(Option::take);
+                known.take_if(|of| of.changes != self.symbols.changes || of.state != state);
+                let known = match known {
+                    Some(known) => known,
+                    None => {
+                        let (changes, first) = (self.symbols.changes, self.seen.len());
+                        let next = self.block(at, state.clone())?.into_iter();
+                        let next = next.map(|(to, state)| (to, Rc::new(state))).collect();
+                        let seen = self.seen.split_off(first);
+                        Known { changes, state, next, seen }
+                    }
+                };
+                self.seen.extend(known.seen.iter().cloned());
+                edges.extend(known.next.iter().map(|(to, state)| ((at, *to), state.clone())));
+                if count <= MOST_KEPT
+                    && let Some(place) = blocks.get_mut(at)
+                {
+                    *place = Some(known);
                 }
             }
             let mut stable = true;
@@ -244,7 +252,7 @@ impl<'a> Evaluator<'a> {
                 let back: Vec<&State> = before[at]
                     .iter()
                     .filter(|&&from| from >= at)
-                    .filter_map(|&from| edges.get(&(from, at)))
+                    .filter_map(|&from| edges.get(&(from, at)).map(Rc::as_ref))
                     .collect();
                 stable &= self.check(at, entry, head, &back);
             }
