@@ -190,8 +190,8 @@ mod generate {
         }
     }
 
-    /// What `wrapper-more.h` has itself. Nobody makes its structures who may not know all fields, so
-    /// none is `non_exhaustive`.
+    /// What `wrapper-more.h` has itself, beside all of `wrapper.h`: what is bound one day keeps its
+    /// path. None of its structures is `non_exhaustive`, as the crates that use it make them.
     pub(super) fn more() -> Result<(), Box<dyn Error>> {
         let generated = builder()?
             .header("wrapper-more.h")
@@ -199,7 +199,7 @@ mod generate {
             .allowlist_recursively(false)
             .parse_callbacks(Box::new(AsInBindings))
             .raw_line("// Generated from wrapper-more.h by `tools/bindings --write`. Do not edit.")
-            .raw_line("use crate::sys::*;")
+            .raw_line("pub use crate::sys::*;")
             .generate()?;
         write("more_bindings.rs", &on_64_bits(&generated))
     }

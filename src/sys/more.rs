@@ -20,7 +20,6 @@ mod bindings {
 
 pub use bindings::*;
 
-use super::Version;
 use super::symbols::parse_typedef;
 
 /// A line has the exported function, its typedef, and the typedef of its per-thread-default-stream
@@ -43,7 +42,7 @@ macro_rules! more {
         $($(const _: fn($typedef) -> $twin = |pointer| pointer;)?)*
 
         /// The exported names, each with the version that introduced it and that of its twin.
-        pub const VERSIONS: &[(&str, Version, Option<Version>)] = &[$((
+        pub const VERSIONS: &[(&str, crate::sys::Version, Option<crate::sys::Version>)] = &[$((
             stringify!($function),
             const { parse_typedef(stringify!($typedef)).1 },
             const {

@@ -1,5 +1,5 @@
 // Generated from wrapper-more.h by `tools/bindings --write`. Do not edit.
-use crate::sys::*;
+pub use crate::sys::*;
 
 #[repr(C)]
 #[derive(Debug)]

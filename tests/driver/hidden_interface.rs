@@ -9,6 +9,15 @@ use cuda_events::{Driver, HostClock};
 
 use crate::common::Gpu;
 
+/// Where the declarations are that `cuda-soft-driver` and the order checker import.
+#[cfg(feature = "__abi")]
+#[expect(unused_imports, reason = "a name that went away does not compile")]
+use cuda_events::sys::more::{
+    CUDA_ARRAY3D_DESCRIPTOR, CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v2,
+    CUDA_MEMSET_NODE_PARAMS, CUgraphExecUpdateResult, CUgraphExecUpdateResultInfo,
+    CUgraphInstantiateResult, CUlaunchConfig, CUmemLocation, VERSIONS, types,
+};
+
 /// Exactly these methods: with one more that has no default, no older implementation compiles.
 struct Clock;
 

@@ -7,7 +7,6 @@
 use core::ffi::c_void;
 
 use cuda_events::sys::more::*;
-use cuda_events::sys::*;
 
 use crate::call::{Address, Bytes, Code, Function, Handle};
 use crate::model::host_functions::{Callback, Host, NodeParams};
