@@ -93,20 +93,20 @@ fn of_image(image: &[u8], architecture: u32, end: Instant, counts: &Mutex<Counts
 }
 
 fn of_kernel(architecture: u32, kernel: &Kernel<'_>, counts: &Mutex<Counts>) {
-    let begin = thread_time();
+    let begin = Instant::now();
     let code = Code::new(architecture, kernel).map_err(|why| why.to_string());
     let found = code
         .as_ref()
         .map_err(Clone::clone)
         .and_then(|code| summary(code).map_err(|why| why.to_string()));
-    let in_any = thread_time().saturating_sub(begin);
-    let begin = thread_time();
+    let in_any = begin.elapsed();
+    let begin = Instant::now();
     if let Ok(code) = &code {
         let launch = Launch::new([1024, 1, 1], [256, 1, 1], Vec::new());
         _ = may_touch(code, &launch);
         surely_touched(code, &launch);
     }
-    let in_one = thread_time().saturating_sub(begin);
+    let in_one = begin.elapsed();
     let mut counts = counts.lock().unwrap();
     counts.times.push([in_any, in_one]);
     counts.slowest.push((in_any + in_one, kernel.name.to_owned()));
@@ -225,13 +225,4 @@ fn print(mut counts: Counts, images: usize) {
     for one in &counts.written {
         println!("  {one}");
     }
-}
-
-/// The processor time of the calling thread.
-fn thread_time() -> Duration {
-    // SAFETY: zero bytes are a time.
-    let mut time: libc::timespec = unsafe { core::mem::zeroed() };
-    // SAFETY: a place for the time.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
