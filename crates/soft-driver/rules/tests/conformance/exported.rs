@@ -4,7 +4,6 @@
 use std::ffi::{CStr, c_char, c_void};
 
 use cuda_events::sys::more::*;
-use cuda_events::sys::*;
 use cuda_soft_driver::abi::{
     AccessDesc, AllocationProps, CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_MEMSET_NODE_PARAMS,
     CUgraphExecUpdateResultInfo, Copy2D, Copy3D, Location, PoolPointer, PoolProps,
