@@ -142,7 +142,9 @@ const KINDS: [Kind; 6] = [
         "memory of another API",
         |p| {
             let mut address = 0;
-            let part = [0, 64];
+            // An offset and a size, and what is reserved.
+            let mut part = [0; 11];
+            part[1] = 64;
             good(call!(p.raw, cuExternalMemoryGetMappedBuffer(&mut address => *mut u64,
                 8 => usize, part.as_ptr() => *const u64)));
         },
