@@ -472,3 +472,18 @@ fn a_tile_leaves_out_what_is_beside_it() {
     }
     assert!(found > 0, "{found}");
 }
+
+/// What a kernel stores may be what it loads, also if it is stored later.
+#[test]
+fn a_stored_address_may_be_loaded() {
+    const TEXT: &str = ".version 8.0\n.target sm_80\n.address_size 64\n\
+        .visible .entry k(.param .u64 p, .param .u64 q)\n{\n.reg .b64 %rd<6>;\n.reg .b32 %r<4>;\n\
+        .shared .align 8 .b8 s[8];\nld.param.u64 %rd1, [p];\nld.param.u64 %rd2, [q];\n\
+        mov.u64 %rd4, s;\nld.shared.u64 %rd3, [%rd4];\nst.shared.u64 [%rd4], %rd1;\n\
+        ld.global.u32 %r1, [%rd3];\nst.global.u32 [%rd2], %r1;\nret;\n}\n";
+    let module = cuda_kernel_access::ptx::Module::parse(TEXT).expect("it is PTX");
+    let code = cuda_kernel_access::code::Code::from_ptx(&module, "k").expect("it is known");
+    let summary = cuda_kernel_access::touch::summary(&code).expect("it is known");
+    assert!(summary.words[0].uses.read, "{summary:?}");
+    assert!(!summary.words[1].uses.read, "{summary:?}");
+}
