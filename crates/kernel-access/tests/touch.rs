@@ -10,9 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use cuda_kernel_access::code::Launch;
+use cuda_kernel_access::code::{Code, Launch};
 use cuda_kernel_access::decode::AccessKind;
 use cuda_kernel_access::execute::{Touch, execute};
+use cuda_kernel_access::ptx::Module;
 use cuda_kernel_access::touch::{Span, Unknown, Uses, may_touch, summary, surely_touched};
 use programs::{Programs, Word};
 use shapes::{array, case, memory, threads};
@@ -486,4 +487,60 @@ fn a_stored_address_may_be_loaded() {
     let summary = cuda_kernel_access::touch::summary(&code).expect("it is known");
     assert!(summary.words[0].uses.read, "{summary:?}");
     assert!(!summary.words[1].uses.read, "{summary:?}");
+}
+
+fn of_ptx(body: &str) -> Code {
+    let text = format!(
+        ".version 8.0\n.target sm_80\n.address_size 64\n\
+        .visible .entry k(.param .u64 p, .param .u64 q)\n{{\n.reg .b64 %rd<8>;\n\
+        .reg .b32 %r<8>;\n.reg .pred %p<4>;\nld.param.u64 %rd1, [p];\nld.param.u64 %rd2, [q];\n\
+        {body}\nret;\n}}\n"
+    );
+    let module = Module::parse(&text).expect("it is PTX");
+    Code::from_ptx(&module, "k").expect("it is known")
+}
+
+/// The block after a loop begins with the same registers in each round, as long as the loop's counter
+/// is in none of them: what is known of it is no longer so once a number that the loop made may be
+/// more.
+#[test]
+fn a_block_is_evaluated_again_when_a_number_may_be_more() {
+    let code = of_ptx(
+        "mov.u32 %r1, 0;\nTURN:\nmin.u32 %r2, %r1, 100;\nadd.u32 %r1, %r1, 1;\n\
+        ld.global.u32 %r3, [%rd2];\nsetp.ne.u32 %p1, %r3, 0;\n@%p1 bra TURN;\n\
+        mov.u32 %r1, 0;\nbra DONE;\nDONE:\nmul.wide.u32 %rd3, %r2, 4;\n\
+        add.u64 %rd4, %rd1, %rd3;\nst.global.u32 [%rd4], %r1;",
+    );
+    let parameters = [array(0), array(1)].map(u64::to_le_bytes).concat();
+    let launch = Launch::new([1; 3], [1; 3], parameters);
+    let spans = may_touch(&code, &launch).expect("it is known");
+    for turns in [0, 1, 50, 100, 200] {
+        let mut left = turns;
+        let memory = &mut |_, _| {
+            let more = left > 0;
+            left -= i32::from(more);
+            Some(more.into())
+        };
+        let run = execute(&code, &launch, [0; 3], [0; 3], memory, 10_000);
+        let written = run.touched.iter().find(|touch| touch.kind == AccessKind::Write);
+        let expected = array(0) + 4 * turns.min(100) as u64;
+        assert_eq!(written.map(|touch| touch.address), Some(expected));
+        contains(&spans, &run.touched).unwrap_or_else(|error| panic!("{turns}: {error}"));
+    }
+}
+
+/// The same of the words that may be in a number, which has the same bounds in each round.
+#[test]
+fn a_block_is_evaluated_again_when_more_words_may_be_in_a_number() {
+    for (end, is_written) in
+        [("st.global.u32 [%rd4], %r1;", true), ("st.global.u64 [%rd2], %rd4;", false)]
+    {
+        let code = of_ptx(&format!(
+            "mov.u32 %r1, %tid.x;\nTURN:\nadd.f32 %r2, %r1, %r1;\ncvt.u32.u64 %r1, %rd1;\n\
+            ld.global.u32 %r3, [%rd2];\nsetp.ne.u32 %p1, %r3, 0;\n@%p1 bra TURN;\n\
+            mov.u32 %r1, 0;\nmov.u64 %rd1, 0;\nbra DONE;\nDONE:\nmul.wide.u32 %rd4, %r2, 4;\n{end}",
+        ));
+        let word = summary(&code).expect("it is known").words[0];
+        assert!(word.uses.written == is_written && word.uses.other != is_written, "{word:?}");
+    }
 }
