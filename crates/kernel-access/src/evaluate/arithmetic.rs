@@ -255,7 +255,8 @@ impl Evaluator<'_> {
         };
         let addend = if second.negated { Form::number(-1).plus(-1, &b)? } else { b.clone() };
         let sum = shifted.plus(1, &addend)?.plus(1, &more)?;
-        let over = (!first.negated)
+        let carries = one.predicates_written.iter().any(|written| written.index.is_some());
+        let over = (carries && !first.negated)
             .then(|| {
                 let shifted = self.view(&state.facts, &shifted, SINGLE, false)?;
                 let addend = self.view(&state.facts, &addend, SINGLE, false)?;

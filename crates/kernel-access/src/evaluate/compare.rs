@@ -59,7 +59,8 @@ impl Evaluator<'_> {
         let views = [&x, &y].map(|form| self.view(&state.facts, form, size, signed));
         let mut truth = Truth::default();
         if let [Some(x), Some(y)] = &views {
-            truth = self.order(state, kind, x, y);
+            truth = order(kind, x, y);
+            truth.known = self.is_so(state, kind, x, y);
         }
         // Where it is not known which of the numbers is meant it may be the one without overflow.
         let [guess_x, guess_y] =
@@ -76,39 +77,44 @@ impl Evaluator<'_> {
                     Form { constant, terms: form.terms.clone() }
                 }
             });
-        truth.guesses = self.order(state, kind, &guess_x, &guess_y).holds;
+        truth.guesses = order(kind, &guess_x, &guess_y).holds;
         if !wide && !high && (!signed || kind == Equal) {
             truth.low = Some((kind, plain.0, plain.1));
         }
         if negated { truth.not() } else { truth }
     }
 
-    pub(super) fn order(&self, state: &State, kind: Comparison, x: &Form, y: &Form) -> Truth {
-        let Some(difference) = y.plus(-1, x) else { return Truth::default() };
-        let (low, high) = self.symbols.bounds(&difference, &state.facts);
-        let one = |form: Option<Form>| form.into_iter().collect::<Vec<_>>();
-        let mut truth = Truth::default();
-        match kind {
-            Comparison::Equal => {
-                truth.known = match (low, high) {
-                    (Some(0), Some(0)) => Some(true),
-                    (Some(1..), _) | (_, Some(..=-1)) => Some(false),
-                    _ => None,
-                };
-                truth.holds[0] = one(difference.times(-1));
-                truth.holds[0].push(difference);
-            }
-            _ => {
-                let less = i128::from(kind == Comparison::Less);
-                truth.known = match (low, high) {
-                    (Some(low), _) if low >= less => Some(true),
-                    (_, Some(high)) if high < less => Some(false),
-                    _ => None,
-                };
-                truth.holds[1] = one(difference.times(-1).and_then(|form| form.and(less - 1)));
-                truth.holds[0] = one(difference.and(-less));
-            }
+    /// Whether that is known of the two.
+    fn is_so(&self, state: &State, kind: Comparison, x: &Form, y: &Form) -> Option<bool> {
+        let (low, high) = self.symbols.bounds(&y.plus(-1, x)?, &state.facts);
+        if kind == Comparison::Equal {
+            return match (low, high) {
+                (Some(0), Some(0)) => Some(true),
+                (Some(1..), _) | (_, Some(..=-1)) => Some(false),
+                _ => None,
+            };
         }
-        truth
+        let less = i128::from(kind == Comparison::Less);
+        match (low, high) {
+            (Some(low), _) if low >= less => Some(true),
+            (_, Some(high)) if high < less => Some(false),
+            _ => None,
+        }
     }
+}
+
+/// What holds of two numbers that are compared.
+fn order(kind: Comparison, x: &Form, y: &Form) -> Truth {
+    let Some(difference) = y.plus(-1, x) else { return Truth::default() };
+    let one = |form: Option<Form>| form.into_iter().collect::<Vec<_>>();
+    let mut truth = Truth::default();
+    if kind == Comparison::Equal {
+        truth.holds[0] = one(difference.times(-1));
+        truth.holds[0].push(difference);
+    } else {
+        let less = i128::from(kind == Comparison::Less);
+        truth.holds[1] = one(difference.times(-1).and_then(|form| form.and(less - 1)));
+        truth.holds[0] = one(difference.and(-less));
+    }
+    truth
 }
