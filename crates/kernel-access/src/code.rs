@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use crate::callees;
 use crate::container::Kernel;
-use crate::decode::{AccessKind, DecodeError, INSTRUCTION, Instruction, Operation, Space};
+use crate::decode::{
+    AccessKind, DecodeError, INSTRUCTION, Instruction, Operand, Operation, Register, Space,
+};
 use crate::flow::{Graph, NoGraph};
 use crate::ptx::{self, Module, PtxError};
 use crate::touch::Span;
@@ -46,7 +48,34 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    const MACHINE: Self = Self { registers: [256; 2], predicates: [8; 2] };
+    /// Of machine code: a state has a place for each register, and most kernels have few.
+    fn of(instructions: &[Instruction]) -> Self {
+        let mut registers = [0; 2];
+        for one in instructions {
+            let address = match one.operation {
+                Operation::Access(access) => access.address,
+                _ => None,
+            };
+            let address = address.into_iter().flat_map(|of| [Some(of.base), of.uniform]).flatten();
+            let sources = one.sources.iter().filter_map(|source| match source.operand {
+                Operand::Register(register) => Some(register),
+                Operand::Constant { index, .. } => Some(index),
+                _ => None,
+            });
+            // Each that is read may be the first of up to eight.
+            let read = address.chain(sources).map(|register| (register, 8));
+            for (register, count) in read.chain(one.destination) {
+                let (kind, end) = match register {
+                    Register::General(number) => (0, usize::from(number) + usize::from(count)),
+                    Register::Uniform(number) => (1, usize::from(number) + usize::from(count)),
+                    Register::Zero => continue,
+                };
+                // The last number is no register.
+                registers[kind] = registers[kind].max(end.min(255));
+            }
+        }
+        Self { registers, predicates: [8; 2] }
+    }
 }
 
 /// A kernel's instructions and the ways through them.
@@ -80,12 +109,13 @@ impl Code {
         let targets = branches.map(|(at, places)| (*at as usize, places.clone())).collect();
         let graph = Graph::with_targets(&instructions, &targets).map_err(NoCode::Graph)?;
         let constants = kernel.constants.unwrap_or_default().to_vec();
+        let counts = Counts::of(&instructions);
         Ok(Self {
             architecture,
             instructions,
             graph,
             parameters,
-            counts: Counts::MACHINE,
+            counts,
             lines: Vec::new(),
             idle: BTreeSet::new(),
             constants,
