@@ -1,4 +1,4 @@
-// Kernels of CUDA C++ and of cub: native PART.
+// Kernels of CUDA C++ and of cub: native PART. nvcc needs --extended-lambda.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -223,13 +223,13 @@ static void library() {
         with_space([&](void* s, size_t& b) { return cub::DeviceScan::ExclusiveSum(s, b, in, out, n); });
         with_space([&](void* s, size_t& b) { return cub::DeviceRadixSort::SortKeys(s, b, in, out, n); });
         with_space([&](void* s, size_t& b) { return cub::DeviceRadixSort::SortPairs(s, b, in, out, values, sorted, n); });
-        with_space([&](void* s, size_t& b) { return cub::DeviceMergeSort::SortKeys(s, b, in, n, [] __device__(int a, int c) { return a < c; }); });
+        with_space([&](void* s, size_t& b) { return cub::DeviceMergeSort::SortKeys(s, b, in, n, [] __host__ __device__(int a, int c) { return a < c; }); });
         int* count = make<int>(1);
-        with_space([&](void* s, size_t& b) { return cub::DeviceSelect::If(s, b, in, out, count, n, [] __device__(int a) { return a & 1; }); });
+        with_space([&](void* s, size_t& b) { return cub::DeviceSelect::If(s, b, in, out, count, n, [] __host__ __device__(int a) { return a & 1; }); });
         with_space([&](void* s, size_t& b) { return cub::DeviceSelect::Unique(s, b, in, out, count, n); });
         with_space([&](void* s, size_t& b) { return cub::DeviceRunLengthEncode::Encode(s, b, in, out, sorted, count, n); });
         with_space([&](void* s, size_t& b) { return cub::DeviceHistogram::HistogramEven(s, b, in, out, 9, 0, 251, n); });
-        with_space([&](void* s, size_t& b) { return cub::DevicePartition::If(s, b, in, out, count, n, [] __device__(int a) { return a > 100; }); });
+        with_space([&](void* s, size_t& b) { return cub::DevicePartition::If(s, b, in, out, count, n, [] __host__ __device__(int a) { return a > 100; }); });
     }
 }
 
