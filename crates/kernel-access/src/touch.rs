@@ -96,8 +96,11 @@ pub struct Word {
     pub offset: u32,
     /// Whether the kernel reads any of them. What it does not read has no effect.
     pub used: bool,
-    /// What is done at addresses that are made from them.
+    /// What may be done at addresses that are made from them.
     pub uses: Uses,
+    /// What of it is done at addresses to which they are added. The rest is done where it is not known
+    /// what is added: at an address of this word, or of another that is in the address.
+    pub as_base: Uses,
 }
 
 /// What a kernel does with addresses among its parameters, whatever they are and however it is
@@ -131,8 +134,10 @@ pub fn summary(code: &Code) -> Result<Summary, Unknown> {
             offset,
             used: read.iter().any(|range| range.start < offset + 8 && offset < range.end),
             uses: Uses::default(),
+            as_base: Uses::default(),
         })
         .collect();
+    let mut based = vec![Uses::default(); words.len()];
     let mut memory = Uses::default();
     let mut of = |offset: u32, use_it: &dyn Fn(&mut Uses)| {
         if offset == MEMORY {
@@ -144,6 +149,9 @@ pub fn summary(code: &Code) -> Result<Summary, Unknown> {
     for Seen { access, bases, others, .. } in &found.accesses {
         for offset in bases.iter() {
             of(offset, &|uses| uses.add(access.kind));
+            if let Some(word) = based.get_mut(offset as usize / 8) {
+                word.add(access.kind);
+            }
         }
         for offset in others.iter() {
             // Without a base each of them may be it.
@@ -154,6 +162,9 @@ pub fn summary(code: &Code) -> Result<Summary, Unknown> {
     }
     for offset in found.stored.iter().filter(|&offset| offset != MEMORY) {
         of(offset, &|uses| uses.other = true);
+    }
+    for (word, based) in words.iter_mut().zip(based) {
+        word.as_base = based;
     }
     Ok(Summary { words, memory })
 }

@@ -9,7 +9,7 @@ use cuda_kernel_access::container::Cubin;
 use cuda_kernel_access::decode::AccessKind;
 use cuda_kernel_access::execute::{End, Touch, execute};
 use cuda_kernel_access::ptx::{Module, PtxError};
-use cuda_kernel_access::touch::{Span, Unknown, Uses, may_touch, summary, surely_touched};
+use cuda_kernel_access::touch::{Span, Unknown, Uses, Word, may_touch, summary, surely_touched};
 use shapes::case;
 
 const HEAD: &str = ".version 8.0\n.target sm_80\n.address_size 64\n";
@@ -561,25 +561,23 @@ fn words_flow_through_what_is_not_followed() {
         );
         let code = code(&text).unwrap_or_else(|error| panic!("{body}: {error}"));
         let summary = summary(&code).expect("known");
-        summary.words.iter().map(|word| !word.uses.none()).collect::<Vec<_>>()
+        // `?`: by this word, or by another.
+        let used = |word: &Word| match (word.uses.none(), word.as_base.read) {
+            (true, _) => '-',
+            (false, true) => 'r',
+            (false, false) => '?',
+        };
+        summary.words.iter().map(used).collect::<String>()
     };
     for (body, expected) in [
-        ("mov.b64 %rd0, %rd2;", [false, true, false]),
-        ("mul.hi.u64 %rd0, %rd1, %rd3;", [true, false, true]),
-        ("prmt.b32 %r5, %r1, %r2, %r3; cvt.u64.u32 %rd0, %r5;", [true, true, false]),
-        (
-            "add.cc.u32 %r5, %r1, %r2; addc.u32 %r6, 0, 0; mov.b64 %rd0, {%r5, %r6};",
-            [true, true, false],
-        ),
-        (
-            "add.cc.u32 %r5, %r1, 1; addc.u32 %r6, 0, 0; mov.b64 %rd0, {%r6, %r6};",
-            [true, false, false],
-        ),
-        (
-            "shfl.sync.bfly.b32 %r5|%p1, %r3, 1, 31, -1; mov.b64 %rd0, {%r1, %r5};",
-            [true, true, false],
-        ),
-        (".local .b8 l[8]; st.local.u64 [l], %rd3; ld.local.u64 %rd0, [l];", [false, false, true]),
+        ("mov.b64 %rd0, %rd2;", "-r-"),
+        ("add.s64 %rd0, %rd2, %rd3;", "-rr"),
+        ("mul.hi.u64 %rd0, %rd1, %rd3;", "?-?"),
+        ("prmt.b32 %r5, %r1, %r2, %r3; cvt.u64.u32 %rd0, %r5;", "??-"),
+        ("add.cc.u32 %r5, %r1, %r2; addc.u32 %r6, 0, 0; mov.b64 %rd0, {%r5, %r6};", "??-"),
+        ("add.cc.u32 %r5, %r1, 1; addc.u32 %r6, 0, 0; mov.b64 %rd0, {%r6, %r6};", "?--"),
+        ("shfl.sync.bfly.b32 %r5|%p1, %r3, 1, 31, -1; mov.b64 %rd0, {%r1, %r5};", "r?-"),
+        (".local .b8 l[8]; st.local.u64 [l], %rd3; ld.local.u64 %rd0, [l];", "--?"),
     ] {
         assert_eq!(uses(body), expected, "{body}");
     }

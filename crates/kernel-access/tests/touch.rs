@@ -259,6 +259,7 @@ fn words_are_used_as_the_source_says() {
                 );
             } else {
                 assert_eq!(found, expected, "{place} {at}: {summary:?}");
+                assert_eq!(text(word.as_base), expected, "{place} {at}: {summary:?}");
             }
             assert!(word.used || word.uses.none(), "{place}");
             compared += 1;

@@ -334,10 +334,14 @@ fn print_touched(
     match summary(code) {
         Ok(summary) => {
             for word in summary.words.iter().filter(|word| !word.uses.none()) {
-                writeln!(out, "  word at {}: {}", word.offset, names(word.uses))?;
+                writeln!(out, "  word at {}: {}", word.offset, names(word.uses, word.as_base))?;
             }
             if !summary.memory.none() {
-                writeln!(out, "  addresses from memory: {}", names(summary.memory))?;
+                writeln!(
+                    out,
+                    "  addresses from memory: {}",
+                    names(summary.memory, summary.memory)
+                )?;
             }
         }
         Err(reason) => writeln!(out, "  what it touches is not known: {reason}")?,
@@ -381,13 +385,18 @@ fn print_touched(
     Ok(())
 }
 
-fn names(uses: Uses) -> String {
+/// What is done at addresses with this base, and what is done by this word or by another.
+fn names(uses: Uses, as_base: Uses) -> String {
     let all = [
-        (uses.read, "read"),
-        (uses.written, "written"),
-        (uses.atomic, "atomic"),
-        (uses.other, "other"),
+        (uses.read, as_base.read, "read"),
+        (uses.written, as_base.written, "written"),
+        (uses.atomic, as_base.atomic, "atomic"),
+        // It is no access.
+        (uses.other, true, "other"),
     ];
-    let names: Vec<&str> = all.into_iter().filter(|one| one.0).map(|one| one.1).collect();
+    let all = all.into_iter().filter(|one| one.0);
+    let names: Vec<String> = all
+        .map(|(_, known, name)| format!("{}{name}", if known { "" } else { "perhaps " }))
+        .collect();
     names.join(", ")
 }

@@ -7,7 +7,8 @@
 //!
 //! It reads the machine code of the architecture (90 for `sm_90`) until the time is over, in as many
 //! threads as there are processors. A kernel whose name says that a parameter is a pointer to `const`
-//! should not be said to write by it: each that is is printed.
+//! should not be said to write by it: each that is is printed, with `perhaps` where an access is known
+//! to be by this word or by another.
 
 use std::collections::{BTreeMap, HashSet};
 use std::error::Error;
@@ -21,7 +22,7 @@ use cuda_kernel_access::code::{Code, Launch};
 use cuda_kernel_access::container::{
     Cubin, Form, Image, Kernel, MAX_DECOMPRESSED, entries_for, find,
 };
-use cuda_kernel_access::touch::{Summary, may_touch, summary, surely_touched};
+use cuda_kernel_access::touch::{Summary, Uses, Word, may_touch, summary, surely_touched};
 
 #[derive(Default)]
 struct Counts {
@@ -34,6 +35,7 @@ struct Counts {
     slowest: Vec<(Duration, String)>,
     pointers: usize,
     written: Vec<String>,
+    perhaps: Vec<String>,
     skipped: usize,
 }
 
@@ -116,9 +118,7 @@ fn of_kernel(architecture: u32, kernel: &Kernel<'_>, counts: &Mutex<Counts>) {
     match found {
         Ok(summary) => {
             counts.known += 1;
-            let (pointers, written) = of_const(kernel, &summary);
-            counts.pointers += pointers;
-            counts.written.extend(written);
+            of_const(kernel, &summary, &mut counts);
         }
         Err(why) => {
             // Places differ from kernel to kernel, and the instruction there is what matters.
@@ -139,33 +139,35 @@ fn shorten(slowest: &mut Vec<(Duration, String)>) {
     slowest.truncate(5);
 }
 
-/// How many parameters are pointers to `const`, and those that are said to be written by.
-fn of_const(kernel: &Kernel<'_>, summary: &Summary) -> (usize, Vec<String>) {
+/// Counts the parameters that are pointers to `const`, and those that are said to be written by.
+fn of_const(kernel: &Kernel<'_>, summary: &Summary, counts: &mut Counts) {
     let options = DemangleOptions::new().no_return_type();
     let Some(name) =
         Symbol::new(kernel.name).ok().and_then(|name| name.demangle_with_options(&options).ok())
     else {
-        return (0, Vec::new());
+        return;
     };
     let parameters = parameters(&name);
     if parameters.len() != kernel.parameters.len() {
-        return (0, Vec::new());
+        return;
     }
-    let mut pointers = 0;
-    let mut written = Vec::new();
     for (text, parameter) in parameters.iter().zip(&kernel.parameters) {
         let Some(to) = text.strip_suffix('*').filter(|to| to.ends_with(" const")) else { continue };
         // A table of pointers is read, and the pointers lead elsewhere.
         if to.contains('*') {
             continue;
         }
-        pointers += 1;
+        counts.pointers += 1;
         let word = summary.words.iter().find(|word| word.offset == parameter.offset);
-        if word.is_some_and(|word| word.uses.written || word.uses.atomic) {
-            written.push(format!("{text} at {}: {}", parameter.offset, kernel.name));
+        let said =
+            |of: fn(&Word) -> Uses| word.is_some_and(|word| of(word).written || of(word).atomic);
+        let line = || format!("{text} at {}: {}", parameter.offset, kernel.name);
+        if said(|word| word.as_base) {
+            counts.written.push(line());
+        } else if said(|word| word.uses) {
+            counts.perhaps.push(line());
         }
     }
-    (pointers, written)
 }
 
 /// The types between the last pair of parentheses.
@@ -218,11 +220,15 @@ fn print(mut counts: Counts, images: usize) {
         println!("  {time:.1?} {name}");
     }
     println!(
-        "{} pointers to const, {} are said to be written by",
+        "{} pointers to const, {} are said to be written by, {} perhaps",
         counts.pointers,
-        counts.written.len()
+        counts.written.len(),
+        counts.perhaps.len()
     );
     for one in &counts.written {
         println!("  {one}");
+    }
+    for one in &counts.perhaps {
+        println!("  perhaps {one}");
     }
 }
