@@ -1,5 +1,6 @@
 //! Executable graphs.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cuda_events::sys::more::*;
@@ -12,7 +13,7 @@ use crate::hooks::nodes::{kernel_work, nodes_of};
 use crate::model::graphs::Built;
 use crate::model::host_functions::{self, Host};
 use crate::model::launch::Node;
-use crate::model::nodes::{Flat, KernelNode, Work};
+use crate::model::nodes::{Flat, KernelNode, Work, children};
 use crate::model::under_way::Visible;
 use crate::model::values::{Flag, load};
 use crate::watch::Watch;
@@ -149,6 +150,17 @@ pub(crate) fn launch_accepted(
     watch_launch(watch, stream, graph);
 }
 
+/// The user objects of a graph, and of the child graphs of its nodes.
+fn objects_within(watch: &Watch, graph: Handle) -> BTreeSet<u64> {
+    let objects = &watch.host_functions.objects;
+    if objects.is_empty() {
+        return BTreeSet::new();
+    }
+    let own = objects.get(&graph).into_iter().flatten().copied();
+    let within = children(&watch.graphs.questions, graph).into_iter();
+    own.chain(within.flat_map(|child| objects_within(watch, child))).collect()
+}
+
 /// `settings` begin with the flags.
 pub(crate) fn instantiate_with(
     call: &Call,
@@ -175,8 +187,8 @@ pub(crate) fn instantiate(
         // SAFETY: the place for the handle, which a success has written.
         let exec = unsafe { read(exec) };
         instantiated(watch, graph, exec);
-        let objects = watch.host_functions.objects.get(&graph).cloned().unwrap_or_default();
-        watch.host_functions.objects.insert(exec, objects);
+        let objects = objects_within(watch, graph);
+        watch.host_functions.has_objects(exec, objects);
     })
 }
 
@@ -198,8 +210,8 @@ pub(crate) fn duplicate(
             // Its instantiation asks the driver.
             None => watch.graphs.unknown(clone),
         }
-        let objects = watch.host_functions.objects.get(&graph).cloned().unwrap_or_default();
-        watch.host_functions.objects.insert(clone, objects);
+        let objects = objects_within(watch, graph);
+        watch.host_functions.has_objects(clone, objects);
     })
 }
 
@@ -313,10 +325,10 @@ pub(crate) fn update(
 ) -> Code {
     after(call, real, |watch| {
         instantiated(watch, graph, exec);
-        let former = watch.host_functions.objects.get(&exec).cloned().unwrap_or_default();
-        watch.feed.objects_left(GraphId(exec as u64), former);
-        let objects = watch.host_functions.objects.get(&graph).cloned().unwrap_or_default();
-        watch.host_functions.objects.entry(exec).or_default().extend(objects);
+        let mut objects = watch.host_functions.objects.remove(&exec).unwrap_or_default();
+        watch.feed.objects_left(GraphId(exec as u64), objects.iter().copied());
+        objects.extend(objects_within(watch, graph));
+        watch.host_functions.has_objects(exec, objects);
     })
 }
 

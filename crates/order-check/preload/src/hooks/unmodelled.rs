@@ -1,12 +1,10 @@
 //! Calls of which only the name is known.
 
-use core::ffi::c_uint;
-
 use cuda_order_check_engine::Compare;
 
 use crate::call::{Call, Handle, read};
 use crate::model::host_functions;
-use crate::names::{base, edited};
+use crate::names::{Edited, base, edited};
 use crate::watch::Watch;
 use crate::watch::memory::resource_unmapped;
 use crate::watch::walk::begin;
@@ -44,18 +42,38 @@ pub(crate) fn unmapped(arguments: &[Handle; 6]) -> Vec<Handle> {
     (0..count).map(|at| unsafe { first.add(at).read() }).collect()
 }
 
-/// Whether a call adds a node that allocates memory.
-pub(crate) fn allocates(name: &str, arguments: &[Handle; 6]) -> bool {
-    /// `CU_GRAPH_NODE_TYPE_MEM_ALLOC`, with which the description of a node begins.
-    const ALLOCATES: c_uint = 10;
+/// The description of a node that a call adds or sets, for the functions for nodes of all kinds. It
+/// begins with the kind; that of a child graph goes on with its graph.
+fn description(name: &str, arguments: &[Handle; 6]) -> [usize; 3] {
     let of = match (name, base(name)) {
-        (_, "cuGraphAddMemAllocNode") => return true,
         ("cuGraphAddNode", _) => arguments[4],
         (_, "cuGraphAddNode") => arguments[5],
+        (_, "cuGraphExecNodeSetParams") => arguments[2],
         _ => 0,
     };
-    // SAFETY: NULL or the program's description.
-    unsafe { read(core::ptr::with_exposed_provenance::<c_uint>(of)) == ALLOCATES }
+    // SAFETY: NULL or the program's description, which is longer.
+    unsafe { read(core::ptr::with_exposed_provenance(of)) }
+}
+
+/// Whether a call adds a node that allocates memory.
+fn allocates(name: &str, arguments: &[Handle; 6]) -> bool {
+    /// `CU_GRAPH_NODE_TYPE_MEM_ALLOC`.
+    const ALLOCATES: u32 = 10;
+    base(name) == "cuGraphAddMemAllocNode" || description(name, arguments)[0] as u32 == ALLOCATES
+}
+
+/// The graph of which a call makes a child, or 0.
+fn child(name: &str, arguments: &[Handle; 6]) -> Handle {
+    /// `CU_GRAPH_NODE_TYPE_GRAPH`.
+    const GRAPH: u32 = 4;
+    match base(name) {
+        "cuGraphAddChildGraphNode" => arguments[4],
+        "cuGraphExecChildGraphNodeSetParams" => arguments[2],
+        _ => match description(name, arguments) {
+            [kind, _, graph] if kind as u32 == GRAPH => graph,
+            _ => 0,
+        },
+    }
 }
 
 /// A call comes of which only the name is known: it may order anything, or change a graph.
@@ -67,6 +85,13 @@ pub(crate) fn unmodelled(name: &'static str, arguments: &[Handle; 6]) {
         Some(what) => {
             watch.seen.allocating += u64::from(allocates(name, arguments));
             watch.graphs.edited(what, arguments);
+            // The child is a copy, which holds what the graph holds.
+            if let Edited::Graph(at) = what
+                && let Some(objects) = watch.host_functions.objects.get(&child(name, arguments))
+            {
+                let (objects, graph) = (objects.clone(), arguments[at]);
+                watch.host_functions.objects.entry(graph).or_default().extend(objects);
+            }
         }
         None => {
             watch.order_everything();
@@ -88,4 +113,42 @@ pub(crate) fn unmodelled(name: &'static str, arguments: &[Handle; 6]) {
             }
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By each function that may add or set a node.
+    #[test]
+    fn a_node_that_is_described_has_its_kind_and_its_child() {
+        const CHILD: Handle = 0x77;
+        let described = |kind: usize| {
+            let mut of = [0_usize; 32];
+            (of[0], of[2]) = (kind | 0x55 << 32, CHILD);
+            of
+        };
+        for (name, at) in [
+            ("cuGraphAddNode", 4),
+            ("cuGraphAddNode_v2", 5),
+            ("cuGraphAddNode_v3", 5),
+            ("cuGraphExecNodeSetParams", 2),
+            ("cuGraphExecNodeSetParams_v2", 2),
+            ("cuGraphNodeSetParams", 6),
+        ] {
+            for (kind, found) in [(4, (CHILD, false)), (10, (0, true)), (5, (0, false))] {
+                let of = described(kind);
+                let mut arguments = [0; 7];
+                arguments[at] = of.as_ptr().expose_provenance();
+                let arguments = arguments.first_chunk().expect("as many as a call may have");
+                let found = if at == 6 { (0, false) } else { found };
+                assert_eq!((child(name, arguments), allocates(name, arguments)), found, "{name}");
+            }
+        }
+        let arguments = [1, 2, 3, 4, 5, 6];
+        assert_eq!(child("cuGraphAddChildGraphNode", &arguments), 5);
+        assert_eq!(child("cuGraphExecChildGraphNodeSetParams", &arguments), 3);
+        assert_eq!(child("cuGraphAddMemAllocNode", &[0; 6]), 0);
+        assert!(allocates("cuGraphAddMemAllocNode", &[0; 6]));
+    }
 }

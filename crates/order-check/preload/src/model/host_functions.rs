@@ -230,13 +230,24 @@ impl HostFunctions {
         Self { keeper, objects: HashMap::new(), numbers: HashMap::new() }
     }
 
+    /// What a graph has of them, in the place of what it had.
+    pub(crate) fn has_objects(&mut self, graph: Handle, objects: BTreeSet<u64>) {
+        self.objects.remove(&graph);
+        if !objects.is_empty() {
+            self.objects.insert(graph, objects);
+        }
+    }
+
     /// The last reference to an object is gone. Its handle may be that of another one.
     pub(crate) fn object_ended(&mut self, of: &Destructor) {
         let object = of.object.load(Ordering::Relaxed);
         if self.numbers.get(&object) == Some(&of.number) {
             self.numbers.remove(&object);
         }
-        self.objects.values_mut().for_each(|all| _ = all.remove(&of.number));
+        self.objects.retain(|_, all| {
+            all.remove(&of.number);
+            !all.is_empty()
+        });
     }
 }
 

@@ -113,6 +113,14 @@ pub(crate) fn list(question: Option<List>, of: Handle) -> Option<Vec<Handle>> {
     Some(all)
 }
 
+/// The child graphs of a graph's nodes.
+pub(crate) fn children(of: &GraphQuestions, graph: Handle) -> Vec<Handle> {
+    let kind = |node| ask(of.kind, node).and_then(NodeKind::of);
+    let nodes = list(of.nodes, graph).unwrap_or_default().into_iter();
+    let nodes = nodes.filter(|node| kind(*node) == Some(NodeKind::Child));
+    nodes.filter_map(|node| ask(of.child, node)).collect()
+}
+
 /// The launch of a node, in either form.
 pub(crate) struct KernelNode {
     pub(crate) function: Handle,

@@ -1,6 +1,7 @@
 //! Graphs that are built node by node, and changed, with the stand-in in front of the driver.
 
 use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use cuda_soft_driver::abi::{
     CUDA_HOST_NODE_PARAMS, CUDA_MEMSET_NODE_PARAMS, CUgraphExecUpdateResult,
@@ -353,15 +354,138 @@ fn updated(graph: &Built<'_>) -> CUgraphExec {
     let mut older = Built::new(graph.p);
     graph.nodes.iter().for_each(|_| older.set(&older.nodes.clone(), older.p.other));
     let exec = older.exec();
+    update(exec, graph);
+    older.destroy();
+    exec
+}
+
+fn update(exec: CUgraphExec, graph: &Built<'_>) {
     let mut info = CUgraphExecUpdateResultInfo {
         result: CUgraphExecUpdateResult(77),
         ..CUgraphExecUpdateResultInfo::default()
     };
-    let code = call!(older.p.raw, cuGraphExecUpdate_v2(exec => CUgraphExec,
+    let code = call!(graph.p.raw, cuGraphExecUpdate_v2(exec => CUgraphExec,
         graph.graph => CUgraph, &mut info => *mut CUgraphExecUpdateResultInfo));
     assert_eq!(code, OK);
-    older.destroy();
+}
+
+/// A graph that has the other one as a child.
+fn parent<'a>(of: &Built<'a>) -> Built<'a> {
+    let mut parent = Built::new(of.p);
+    parent.child(&[], of.graph);
+    parent
+}
+
+/// The graph is made executable, and is gone.
+fn only(graph: Built<'_>, made: Made) -> CUgraphExec {
+    let exec = made(&graph);
+    graph.destroy();
     exec
+}
+
+/// The driver's of the running test.
+static RAW: AtomicPtr<Raw> = AtomicPtr::new(null_mut());
+static ENDED: AtomicUsize = AtomicUsize::new(0);
+
+/// The object's end reads its 64 bytes.
+unsafe extern "C" fn object_ends(memory: *mut c_void) {
+    unsafe { &*RAW.load(Ordering::Relaxed) }.host_access(memory, 64, false);
+    ENDED.fetch_add(1, Ordering::Release);
+}
+
+/// An object ends after the launches of what holds it, by whichever way that came to hold it, and
+/// is after no others.
+#[test]
+fn an_object_ends_after_the_launches_of_what_holds_it() {
+    /// Makes a graph executable. Somewhere on the way a graph gets the object.
+    type Way = fn(&Built<'_>, &dyn Fn(CUgraph)) -> CUgraphExec;
+    let ways: [(&str, Way); 9] = [
+        ("the graph", |graph, retain| {
+            retain(graph.graph);
+            graph.exec()
+        }),
+        ("a clone", |graph, retain| {
+            retain(graph.graph);
+            cloned(graph)
+        }),
+        ("an update", |graph, retain| {
+            retain(graph.graph);
+            updated(graph)
+        }),
+        ("a child", |graph, retain| {
+            retain(graph.graph);
+            only(parent(graph), |of| of.exec())
+        }),
+        ("a child of a clone", |graph, retain| {
+            retain(graph.graph);
+            only(parent(graph), cloned)
+        }),
+        ("a child of a child", |graph, retain| {
+            retain(graph.graph);
+            only(parent(graph), |of| only(parent(of), |of| of.exec()))
+        }),
+        ("the child itself", |graph, retain| {
+            let (parent, mut child) = (parent(graph), null_mut());
+            let code = call!(graph.p.raw, cuGraphChildGraphNodeGetGraph(
+                parent.nodes[0] => CUgraphNode, &mut child => *mut CUgraph));
+            assert_eq!(code, OK);
+            retain(child);
+            only(parent, |of| of.exec())
+        }),
+        ("an update with a parent", |graph, retain| {
+            retain(graph.graph);
+            let mut other = Built::new(graph.p);
+            other.set(&[], other.p.other);
+            let (exec, newer) = (only(parent(&other), |of| of.exec()), parent(graph));
+            update(exec, &newer);
+            newer.destroy();
+            other.destroy();
+            exec
+        }),
+        ("an executable graph that is updated", |graph, retain| {
+            retain(graph.graph);
+            let exec = graph.exec();
+            let mut other = Built::new(graph.p);
+            other.set(&[], graph.p.pinned.addr() as u64);
+            update(exec, &other);
+            other.destroy();
+            exec
+        }),
+    ];
+    aside("an_object_ends_after_the_launches_of_what_holds_it", || {
+        for ((way, made), held) in ways.into_iter().flat_map(|of| [true, false].map(|is| (of, is)))
+        {
+            let raw = Raw::behind(builder(0), FRONT);
+            RAW.store((&raw const raw).cast_mut(), Ordering::Relaxed);
+            let p = Desk::new(&raw, held);
+            let (mut object, other) = (null_mut(), Built::new(&p));
+            let ends: unsafe extern "C" fn(*mut c_void) = object_ends;
+            let code = call!(raw, cuUserObjectCreate(&mut object => *mut *mut c_void,
+                p.pinned => *mut c_void, ends => unsafe extern "C" fn(*mut c_void),
+                1 => u32, 1 => u32));
+            assert_eq!(code, OK);
+            let retain = |graph| {
+                let graph = if held { graph } else { other.graph };
+                let code = call!(raw, cuGraphRetainUserObject(graph => CUgraph,
+                    object => *mut c_void, 1 => u32, 1 => u32));
+                assert_eq!(code, OK);
+            };
+            let mut graph = Built::new(&p);
+            graph.set(&[], p.pinned.addr() as u64);
+            let exec = made(&graph, &retain);
+            let before = ENDED.load(Ordering::Acquire);
+            p.launch(exec, p.a);
+            p.number(unsafe { (raw.cuGraphExecDestroy)(exec) });
+            graph.destroy();
+            other.destroy();
+            while ENDED.load(Ordering::Acquire) == before {
+                std::thread::yield_now();
+            }
+            p.end();
+            let own: Vec<_> = raw.soft.order_findings().iter().map(super::front::seen).collect();
+            assert_eq!((own.len(), found()), (usize::from(!held), own), "{way}, held: {held}");
+        }
+    });
 }
 
 /// Since CUDA 13.1 the driver says whose node it is.
