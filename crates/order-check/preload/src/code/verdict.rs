@@ -716,6 +716,125 @@ mod tests {
         Evaluated { sure: sure.iter().map(touch).collect(), bounds, waits: false, threads }
     }
 
+    /// Each kind of access with each: `+` needs an order.
+    #[test]
+    fn what_needs_an_order_is_in_this_table() {
+        let does = [
+            Does::Read,
+            Does::CopyToShared,
+            Does::Write,
+            Does::Unknown,
+            Does::Atomic,
+            Does::Reduce,
+        ];
+        let text = |all: Vec<bool>| -> String {
+            all.into_iter().map(|needs| if needs { '+' } else { '.' }).collect()
+        };
+        let kernels = ["..++++", "..++++", "++++++", "++++++", "++++..", "++++.."];
+        for (one, expected) in does.into_iter().zip(kernels) {
+            assert_eq!(text(does.map(|two| conflict(one, two)).into()), expected, "{one:?}");
+        }
+        for (other, expected) in [
+            (AccessKind::Read, "..++++"),
+            (AccessKind::AtomicRead, "..++++"),
+            (AccessKind::Wait, "..++++"),
+            (AccessKind::Write, "++++++"),
+            (AccessKind::AtomicWrite, "++++++"),
+            (AccessKind::Free, "++++++"),
+        ] {
+            assert_eq!(text(does.map(|does| matters(does, other)).into()), expected, "{other:?}");
+        }
+    }
+
+    /// A word's uses, by themselves and together, with each kind of access.
+    #[test]
+    fn an_access_may_be_by_a_word_that_is_used_so() {
+        for uses in 0..16 {
+            let [read, written, atomic, other] = [0, 1, 2, 3].map(|at| uses >> at & 1 == 1);
+            let mut all = Uses::default();
+            (all.read, all.written, all.atomic, all.other) = (read, written, atomic, other);
+            for (does, expected) in [
+                (Does::Read, read || other),
+                (Does::CopyToShared, read || other),
+                (Does::Write, written || other),
+                (Does::Atomic, atomic || other),
+                (Does::Reduce, atomic || other),
+                (Does::Unknown, true),
+            ] {
+                let found = evaluated(&[], &[(0, does)]);
+                let span = &found.bounds.as_ref().expect("they are known").spans[0];
+                assert_eq!(may_be_of(span, Some(all)), expected, "{does:?} {all:?}");
+                assert!(may_be_of(span, None), "{does:?}");
+            }
+        }
+    }
+
+    /// Of whichever side the kernel is that waits, nothing but what needs no order is said for sure.
+    #[test]
+    fn beside_a_kernel_that_waits_a_finding_is_possible_only() {
+        let bytes = || Bytes { ranges: vec![0..4, 8..9], writes: [true, false] };
+        let own = Verdict::Possible(1, "its own reason".into());
+        let sure = [Verdict::Certain(bytes()), Verdict::Likely(bytes())];
+        for (waits, at) in [
+            ([false; 2], None),
+            ([true, false], Some(0)),
+            ([false, true], Some(1)),
+            ([true; 2], Some(0)),
+        ] {
+            for verdict in &sure {
+                let expected = at.map(|at| Verdict::Possible(at, WAITS.into()));
+                let expected = expected.unwrap_or_else(|| verdict.clone());
+                assert_eq!(unless_it_waits(verdict.clone(), waits), expected, "{waits:?}");
+            }
+            for verdict in [&Verdict::Refuted, &own] {
+                assert_eq!(unless_it_waits(verdict.clone(), waits), *verdict, "{waits:?}");
+            }
+        }
+    }
+
+    /// Bounds by their ends, in memory that is known or not, and of either of two ranges.
+    #[test]
+    fn bounds_say_something_up_to_their_ends() {
+        let memory = 100..200;
+        for (bytes, known) in
+            [(100..200, true), (99..200, false), (100..201, false), (150..151, true)]
+        {
+            assert_eq!(is_bounded(&bytes, Some(&memory)), known, "{bytes:?}");
+        }
+        assert!(is_bounded(&(8..(1 << 32) + 7), None) && !is_bounded(&(8..(1 << 32) + 8), None));
+        let found = evaluated(&[], &[(1, Does::Read)]);
+        let mut span = found.bounds.expect("they are known").spans.remove(0);
+        let own = span.bytes.clone().expect("they are known");
+        let (far, less) = (0..own.start, own.start + 1..own.end);
+        for (all, covers) in [
+            (vec![own.clone()], true),
+            (vec![far.clone(), own.clone()], true),
+            (vec![own.start - 1..own.end + 1, far.clone()], true),
+            (vec![less.clone(), own.start..own.end - 1], false),
+            (vec![far], false),
+            (vec![], false),
+        ] {
+            span.from_memory = true;
+            assert_eq!(is_of_either(&span, &all), covers, "{all:?}");
+            span.from_memory = false;
+            assert!(is_of_either(&span, &all), "{all:?}");
+        }
+        // What is asked of a range: the first of those that it touches, one between, and the last.
+        let ranges = |count: u64| (0..count).map(|at| own.start + at..own.start + at + 1);
+        for (count, expected) in
+            [(0, &[][..]), (1, &[0]), (2, &[0, 1]), (3, &[0, 1, 2]), (4, &[0, 2, 3])]
+        {
+            let all: Vec<_> =
+                std::iter::once(less.end..less.end + 9).chain(ranges(count)).collect();
+            let found = some_of(&span, &all);
+            let expected: Vec<_> =
+                expected.iter().map(|at| own.start + at..own.start + at + 1).collect();
+            assert_eq!(found, expected, "{count}");
+        }
+        let all = std::iter::once(0..u64::MAX).collect::<Vec<_>>();
+        assert_eq!(some_of(&span, &all), [own]);
+    }
+
     /// Each kernel reads what the other writes, at two places: all pairs count.
     #[test]
     fn a_kernel_writes_if_it_does_at_any_of_the_places() {

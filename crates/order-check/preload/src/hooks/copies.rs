@@ -422,9 +422,8 @@ pub(crate) fn peer(
     };
     let seen = |(before, _): &(Before, Handle)| before.seen();
     around_seen(call, before, real, seen, move |watch, (before, current)| {
+        // A side that is memory of the host has none, which is no context of any work.
         let mut contexts = vec![to, from, current];
-        // One side may be memory of the host.
-        contexts.retain(|context| *context != 0);
         contexts.sort_unstable();
         contexts.dedup();
         let contexts: Vec<_> = contexts.iter().map(|of| ContextId(*of as u64)).collect();

@@ -130,3 +130,83 @@ fn a_copy_between_contexts_is_work_of_both() {
         assert_eq!(found, usize::from(!waits), "{waits}, {has_stream}");
     }
 }
+
+/// What two H200s have shown: between which contexts, with which access, a copy of a stream is work of
+/// its own device alone. Where that is not known the order is assumed, and counted.
+#[test]
+fn a_copy_is_work_of_the_other_device_unless_it_has_access() {
+    let _turn = crate::hooks::tests::TURN.lock();
+    let call = Call { name: "cuMemcpyDtoDAsync_v2", per_thread: false };
+    let assumed = || {
+        let count = |watch: &mut Watch| {
+            let mut all = watch.feed.assumed();
+            all.find(|of| of.0 == "a copy is work of the other device, too").map_or(0, |of| of.2)
+        };
+        enter(count).expect("it watches")
+    };
+    for case in 0..16 {
+        let [there, back, is_source, is_pool] = [0, 1, 2, 3].map(|at| case >> at & 1 == 1);
+        let alone = there && !(is_source && back) && !is_pool;
+        for waits in [true, false] {
+            let [a, other, _] = anew();
+            begin(&CALL, |watch| {
+                watch.contexts.peers.extend(there.then_some((FIRST, SECOND)));
+                watch.contexts.peers.extend(back.then_some((SECOND, FIRST)));
+                watch.memory.at.retain(|address, _| !is_pool || *address != THERE);
+            });
+            let blocks = if is_source { [HERE, THERE] } else { [THERE, HERE] };
+            submit(&call, || OK, blocks.map(Block::device), ([64, 1, 1], false), Some(a));
+            assert_eq!(assumed(), u64::from(is_pool), "{case:b}");
+            let found = wait_and_write(other, waits);
+            assert_eq!(found, usize::from(alone || !waits), "{case:b}, {waits}");
+        }
+    }
+    // A stream of a third device: what is assumed is work of both.
+    let [_, other, _] = anew();
+    let third = 0x204;
+    begin(&CALL, |watch| {
+        watch.contexts.devices.insert(0x104, 2);
+        watch.created(third, (0x104, 2), NON_BLOCKING);
+        watch.contexts.peers.extend([(0x104, SECOND), (0x104, FIRST)]);
+    });
+    submit(&call, || OK, [THERE, HERE].map(Block::device), ([64, 1, 1], false), Some(third));
+    assert_eq!((assumed(), wait_and_write(other, true)), (1, 0));
+}
+
+/// One side of a copy between contexts may be memory of the host, which has none. The copy is also
+/// after the work of the current context, once, whichever the others are.
+#[test]
+fn a_copy_between_contexts_is_after_the_work_of_each() {
+    let _turn = crate::hooks::tests::TURN.lock();
+    let call = Call { name: "cuMemcpyPeer", per_thread: false };
+    for (contexts, orders) in [
+        ([SECOND, FIRST], [true, true, false]),
+        ([SECOND, 0], [true, true, false]),
+        ([0, SECOND], [true, true, false]),
+        ([SECOND, OTHER], [true, true, true]),
+        ([FIRST, FIRST], [true, false, false]),
+        ([0, 0], [true, false, false]),
+    ] {
+        // Streams of the first, the second and the other context, with work before the copy or after.
+        for (at, is_ordered) in orders.into_iter().enumerate() {
+            for is_before in [true, false] {
+                let streams = anew();
+                let stream = [streams[0], streams[2], streams[1]][at];
+                let work = || {
+                    let to = Block::device(if is_before { HERE } else { THERE });
+                    set(&CALL, || OK, to, (0, 1), [64, 1], Some(stream));
+                };
+                if is_before {
+                    work();
+                }
+                let blocks = [THERE, HERE].map(Block::device);
+                peer(&call, || OK, blocks, [64, 1, 1], contexts);
+                if !is_before {
+                    work();
+                }
+                let expected = usize::from(!is_ordered);
+                assert_eq!(take_findings().len(), expected, "{contexts:x?} {at} {is_before}");
+            }
+        }
+    }
+}
