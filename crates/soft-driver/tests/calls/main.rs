@@ -21,6 +21,7 @@ mod work;
 
 mod copies;
 mod edits;
+mod green;
 #[cfg(all(feature = "images", target_os = "linux"))]
 mod images;
 mod kernels;

@@ -442,6 +442,121 @@ fn programs_that_wait_for_the_submitted_never_deadlock() {
     });
 }
 
+/// What a stream of a small program gets.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Write(usize, u64),
+    Wait(usize, u64, u32),
+    /// The event, and which of its records in the program this is.
+    Record(usize),
+    WaitFor(usize, Option<usize>),
+}
+
+/// Whether some wait cannot end, as each stream does what it can: what no write is for, the host
+/// writes. This is the meaning of the word, by brute force.
+fn is_deadlock(streams: &[Vec<Step>]) -> bool {
+    let meets = |value: u64, wanted: u64, condition: u32| match condition {
+        CU_STREAM_WAIT_VALUE_GEQ => value >= wanted,
+        CU_STREAM_WAIT_VALUE_EQ => value == wanted,
+        _ => value & wanted != 0,
+    };
+    let mut reached = vec![0; streams.len()];
+    let is_there = |reached: &[usize], step: Step| {
+        let all = streams.iter().zip(reached);
+        let (mut written, mut to_come, mut recorded) = (false, false, false);
+        for (at, found, reached) in
+            all.flat_map(|(all, to)| all.iter().enumerate().map(move |(at, of)| (at, *of, *to)))
+        {
+            match (found, step) {
+                (Step::Write(word, value), Step::Wait(of, wanted, condition)) if word == of => {
+                    let met = meets(value, wanted, condition);
+                    written |= met && at < reached;
+                    to_come |= met && at >= reached;
+                }
+                (Step::Record(one), Step::WaitFor(_, Some(other))) if one == other => {
+                    recorded |= at < reached;
+                }
+                _ => {}
+            }
+        }
+        match step {
+            Step::Wait(..) => written || !to_come,
+            Step::WaitFor(_, Some(_)) => recorded,
+            _ => true,
+        }
+    };
+    loop {
+        let next = (0..streams.len()).find(|at| {
+            streams[*at].get(reached[*at]).is_some_and(|step| is_there(&reached, *step))
+        });
+        match next {
+            Some(at) => reached[at] += 1,
+            None => break,
+        }
+    }
+    let mut left = streams.iter().zip(&reached).filter_map(|(all, at)| all.get(*at));
+    left.any(|step| matches!(step, Step::Wait(..)))
+}
+
+/// A deadlock is said with the call that makes it one, and no other is said to be one.
+#[test]
+fn small_programs_deadlock_as_by_brute_force() {
+    apart("small_programs_deadlock_as_by_brute_force", || {
+        let mut found = 0;
+        for seed in 1..=cases(300_u64, 3000) {
+            let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+            let mut random = |below: u64| {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                (state >> 33) % below
+            };
+            let raw = hanging(SoftDriver::builder().connections(32));
+            let words = Words::new(&raw);
+            let [gate, all @ ..] = [(); 4].map(|()| raw.stream(NON_BLOCKING));
+            let [open, events @ ..] = [(); 3].map(|()| raw.event(CU_EVENT_DISABLE_TIMING));
+            // Nothing is done while the program is submitted.
+            let latch = raw.latch(gate);
+            raw.record(open, gate);
+            all.iter().for_each(|stream| raw.wait(*stream, open));
+            let (mut steps, mut last) = (vec![Vec::new(); all.len()], [None; 2]);
+            let mut is_one = false;
+            for at in 0..12 {
+                let (to, which) = (random(3) as usize, random(2) as usize);
+                let (stream, value) = (all[to], 1 + random(3));
+                let step = match random(5) {
+                    0 | 1 => Step::Write(which, value),
+                    2 | 3 => Step::Wait(which, value, random(3) as u32),
+                    _ if random(2) == 0 => Step::Record(at),
+                    _ => Step::WaitFor(which, last[which]),
+                };
+                match step {
+                    Step::Write(word, value) => {
+                        assert_eq!(write(&raw, stream, words.at(word), value), OK);
+                    }
+                    Step::Wait(word, value, condition) => {
+                        let wait = raw.cuStreamWaitValue64_v2.unwrap();
+                        let code = unsafe { wait(stream, words.at(word), value, condition) };
+                        assert_eq!(code.0, OK);
+                    }
+                    Step::Record(_) => {
+                        raw.record(events[which], stream);
+                        last[which] = Some(at);
+                    }
+                    Step::WaitFor(event, _) => raw.wait(stream, events[event]),
+                }
+                steps[to].push(step);
+                is_one |= is_deadlock(&steps);
+                let said = !raw.soft.deadlocks().is_empty();
+                assert_eq!(said, is_one, "seed {seed}, after {at}: {steps:?}");
+            }
+            found += usize::from(is_one);
+            drop(latch);
+        }
+        assert!(found > 30, "{found} are too few");
+    });
+}
+
 #[cfg(target_os = "linux")]
 mod memory {
     //! Memory that is shared with other processes: misuse, and handles that no driver made.
