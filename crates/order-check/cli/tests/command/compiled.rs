@@ -373,8 +373,13 @@ fn other_ends_have_the_summary_too() {
     }
     for (what, status, signal) in [
         ("quick", Some(66), None),
+        ("_exit", Some(66), None),
+        ("_Exit", Some(66), None),
+        ("abort", None, Some(libc::SIGABRT)),
         ("assert", None, Some(libc::SIGABRT)),
         ("perror", None, Some(libc::SIGABRT)),
+        // The process goes on after that.
+        ("refused", Some(66), None),
     ] {
         let (done, errors) = run_compiled(&folder, &["--exitcode", "66"], &["./ends", what]);
         let ended = (done.status.code(), done.status.signal());
@@ -383,11 +388,20 @@ fn other_ends_have_the_summary_too() {
         let own = if what == "quick" { "own" } else { "" };
         assert_eq!(String::from_utf8_lossy(&done.stdout), own, "{what}: the program's handler");
     }
+    // Another program takes the place of this one: what was found so far is said before.
+    for what in ["execve", "execv", "execvp", "execvpe", "fexecve"] {
+        let (done, errors) = run_compiled(&folder, &["--stacks", "off"], &["./ends", what]);
+        assert_eq!(done.status.code(), Some(0), "{what}: {errors}");
+        assert_eq!(String::from_utf8_lossy(&done.stdout), "after\n", "{what}");
+        let found = ["error: missing order", "order check: "].map(|of| errors.matches(of).count());
+        assert_eq!(found, [1, 0], "{what}: {errors}");
+    }
 }
 
 const ENDS: &str = r#"
 #include <assert.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -418,8 +432,27 @@ int main(int count, char **words)
     CALL("cuMemAlloc_v2", (void *, size_t), (&memory, 256));
     CALL("cuMemsetD8Async", (unsigned long long, char, size_t, void *), (memory, 1, 256, one));
     CALL("cuMemsetD8Async", (unsigned long long, char, size_t, void *), (memory, 1, 256, two));
+    char *then[] = { "echo", "after", 0 };
+    if (!strcmp(words[1], "execve"))
+        execve("/bin/echo", then, environ);
+    if (!strcmp(words[1], "execv"))
+        execv("/bin/echo", then);
+    if (!strcmp(words[1], "execvp"))
+        execvp("echo", then);
+    if (!strcmp(words[1], "execvpe"))
+        execvpe("echo", then, environ);
+    if (!strcmp(words[1], "fexecve"))
+        fexecve(open("/bin/echo", O_RDONLY), then, environ);
+    if (!strcmp(words[1], "refused") && execv("/nowhere", then))
+        _exit(0);
     if (!strcmp(words[1], "quick"))
         quick_exit(0);
+    if (!strcmp(words[1], "_exit"))
+        _exit(0);
+    if (!strcmp(words[1], "_Exit"))
+        _Exit(0);
+    if (!strcmp(words[1], "abort"))
+        abort();
     if (!strcmp(words[1], "perror"))
         assert_perror(count);
     assert(!library);
