@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use cuda_order_check_preload as preload;
 
@@ -43,8 +43,13 @@ macro_rules! slow {
             pub(super) unsafe extern "C" fn call($($argument: $ty),*) -> u32 {
                 type Real = unsafe extern "C" fn($($ty),*) -> u32;
                 let real = REAL.load(Ordering::Relaxed);
-                // SAFETY: the driver's function has this type.
-                let code = unsafe { std::mem::transmute::<*mut c_void, Real>(real)($($argument),*) };
+                let code = match FAILS.load(Ordering::Relaxed) {
+                    true => INVALID_VALUE,
+                    // SAFETY: the driver's function has this type.
+                    false => unsafe {
+                        std::mem::transmute::<*mut c_void, Real>(real)($($argument),*)
+                    },
+                };
                 goes_on(WORD.load(Ordering::Relaxed));
                 code
             }
@@ -71,6 +76,9 @@ macro_rules! slow {
 /// The driver's function, and the word that a launch writes.
 static LAUNCH: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 static WORD: AtomicU64 = AtomicU64::new(0);
+
+/// Whether the calls fail.
+static FAILS: AtomicBool = AtomicBool::new(false);
 
 unsafe extern "C" fn launch(exec: CUgraphExec, stream: CUstream) -> u32 {
     type Real = unsafe extern "C" fn(CUgraphExec, CUstream) -> u32;
@@ -269,6 +277,47 @@ fn a_flag_of_a_graph_may_be_seen_before_its_launch_returns() {
             assert_eq!(code, OK);
             p.end();
             assert_eq!(found().len(), reports, "{bytes} bytes");
+        }
+    });
+}
+
+/// A call that fails in a capture adds no node, though another thread makes a call meanwhile.
+#[test]
+fn a_captured_flag_that_is_refused_is_no_node() {
+    aside("a_captured_flag_that_is_refused_is_no_node", || {
+        let front = Front {
+            install: |soft| preload::install(&|name| slowly(soft, name), &settings()),
+            resolve: |soft, name| preload::target(name, &|name| slowly(soft, name)),
+            ..FRONT
+        };
+        for ((name, widths, writes), (place, visible, memory)) in
+            WRITES.into_iter().flat_map(|of| PLACES.map(|place| (of, place)))
+        {
+            // Whether a flag that was written is seen already depends on the time.
+            for fails in [true, false].into_iter().take(if visible { 1 } else { 2 }) {
+                let raw = Raw::behind(builder(0), front);
+                let p = Desk::new(&raw, false);
+                STREAM.store(p.b.cast(), Ordering::Relaxed);
+                MEMORY.store(p.other + 2048, Ordering::Relaxed);
+                let to = memory(&p);
+                p.set(p.a, p.other, 64);
+                raw.sync(p.a);
+                p.capture(p.a);
+                p.writes(p.a);
+                WORD.store(NOT_AWAITED, Ordering::Relaxed);
+                FAILS.store(fails, Ordering::Relaxed);
+                let code = writes(&p, to, widths[0]);
+                FAILS.store(false, Ordering::Relaxed);
+                WORD.store(0, Ordering::Relaxed);
+                assert_eq!(code, if fails { INVALID_VALUE } else { OK }, "{name}");
+                let exec = p.end_capture(p.a);
+                let code = call!(raw, cuGraphLaunch(exec => CUgraphExec, p.a => CUstream));
+                assert_eq!(code, OK);
+                // What comes before a flag that was seen is ordered.
+                p.writes(p.b);
+                p.end();
+                assert_eq!(found().len(), 1, "{name}, {place}, {fails}");
+            }
         }
     });
 }
