@@ -20,9 +20,11 @@ mod results;
 mod truth;
 mod values;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;
+
+use rustc_hash::FxHashMap as HashMap;
 
 use crate::code::{Code, Counts, Launch};
 use crate::decode::{Access, INSTRUCTION, Instruction, Operation, Predicate};
@@ -80,10 +82,16 @@ struct State {
     guesses: Rc<Vec<Form>>,
 }
 
-/// What an evaluation of a block found: with the same state it is the same until a symbol changes.
+/// What an evaluation of a block found. With the same state it is the same until a symbol changes that
+/// the state depends on: those that the block makes change only where it makes them, and what it reads
+/// of them comes after that.
 struct Known {
+    /// How many changes there were before.
     changes: u64,
-    state: State,
+    /// What it begins with, and what is made of that: where a loop begins the second is another.
+    ways: Vec<Rc<State>>,
+    joined: Rc<State>,
+    state: Rc<State>,
     next: Vec<(usize, Rc<State>)>,
     seen: Vec<Seen>,
 }
@@ -157,9 +165,9 @@ impl<'a> Evaluator<'a> {
                 let head = Head {
                     inside,
                     turns: symbols.turns(one.head),
-                    modes: HashMap::new(),
+                    modes: HashMap::default(),
                     lost_predicates: BTreeSet::new(),
-                    words: HashMap::new(),
+                    words: HashMap::default(),
                     invariants: Vec::new(),
                     refuted: Vec::new(),
                 };
@@ -170,7 +178,7 @@ impl<'a> Evaluator<'a> {
             code,
             launch,
             symbols,
-            parameters: HashMap::new(),
+            parameters: HashMap::default(),
             threads,
             blocks,
             sizes,
@@ -201,39 +209,57 @@ impl<'a> Evaluator<'a> {
             }
         }
         let mut blocks: Vec<Option<Known>> = (0..count).map(|_| None).collect();
+        let start = Rc::new(self.start());
         for _ in 0..MOST_ROUNDS {
             let changes = self.symbols.changes;
             self.seen.clear();
             // By the block that they come from, and where they go.
-            let mut edges: HashMap<(usize, usize), Rc<State>> = HashMap::new();
-            let mut entries: HashMap<usize, (State, State)> = HashMap::new();
+            let mut edges: HashMap<(usize, usize), Rc<State>> = HashMap::default();
+            let mut entries: HashMap<usize, (Rc<State>, Rc<State>)> = HashMap::default();
             for (at, ways_in) in before.iter().enumerate() {
                 // Each way in comes from an earlier block, except around loops.
-                let mut ways: Vec<&State> = ways_in
+                let mut ways: Vec<Rc<State>> = ways_in
                     .iter()
                     .filter(|&&from| from < at)
-                    .filter_map(|&from| edges.get(&(from, at)).map(Rc::as_ref))
+                    .filter_map(|&from| edges.get(&(from, at)).cloned())
                     .collect();
-                let start = (at == 0).then(|| self.start());
-                ways.extend(&start);
-                let Some(state) = self.join(at, &ways) else { continue };
+                if at == 0 {
+                    ways.push(start.clone());
+                }
+                let mut known = blocks.get_mut(at).and_then(Option::take);
+                // The same ways meet in the same state: what a way depends on did not change either, or
+                // the block that it comes from is evaluated again, at the latest in the next round, and
+                // the last round is one without changes.
+                let is_same = |of: &Known| {
+                    of.ways.len() == ways.len()
+                        && of.ways.iter().zip(&ways).all(|(own, way)| Rc::ptr_eq(own, way))
+                };
+                let joined = match &known {
+                    Some(of) if is_same(of) => of.joined.clone(),
+                    _ => match self.join(at, &ways) {
+                        Some(state) => state,
+                        None => continue,
+                    },
+                };
                 let state = if self.heads.contains_key(&at) {
-                    let head = self.head(at, &state);
-                    entries.insert(at, (state, head.clone()));
+                    let head = Rc::new(self.head(at, &joined));
+                    entries.insert(at, (joined.clone(), head.clone()));
                     head
                 } else {
-                    state
+                    joined.clone()
                 };
-                let mut known = blocks.get_mut(at).and_then(Option::take);
-                known.take_if(|of| of.changes != self.symbols.changes || of.state != state);
+                known.take_if(|of| {
+                    !Rc::ptr_eq(&of.state, &state) && of.state != state
+                        || self.changed(&state) > of.changes
+                });
                 let known = match known {
-                    Some(known) => known,
+                    Some(known) => Known { ways, joined, ..known },
                     None => {
                         let (changes, first) = (self.symbols.changes, self.seen.len());
-                        let next = self.block(at, state.clone())?.into_iter();
+                        let next = self.block(at, State::clone(&state))?.into_iter();
                         let next = next.map(|(to, state)| (to, Rc::new(state))).collect();
                         let seen = self.seen.split_off(first);
-                        Known { changes, state, next, seen }
+                        Known { changes, ways, joined, state, next, seen }
                     }
                 };
                 self.seen.extend(known.seen.iter().cloned());
@@ -261,6 +287,15 @@ impl<'a> Evaluator<'a> {
             }
         }
         Err(TooLong)
+    }
+
+    /// When a symbol that the state depends on has changed last.
+    fn changed(&self, state: &State) -> u64 {
+        let registers = state.registers.iter().flatten().flat_map(values::forms);
+        let truths = state.predicates.iter().flatten().flat_map(|truth| truth.forms());
+        let facts = state.facts.iter().chain(state.guesses.iter());
+        let all = registers.chain(truths).chain(facts);
+        all.map(|form| self.symbols.changed(&form.terms).last).max().unwrap_or_default()
     }
 
     /// Each register has something in it that is no parameter.

@@ -1,5 +1,6 @@
 //! Whole numbers that are sums of multiples of unknown numbers, and how large they can be.
 
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
@@ -125,12 +126,29 @@ struct Division {
     facts: [Option<Form>; 2],
     /// The largest and the least quotient by the bounds of symbols alone, as they were last.
     most: Cell<(u64, [Option<i128>; 2])>,
+    /// When the form has changed last, as it was asked last.
+    changed: Cell<(u64, Changed)>,
+}
+
+/// When a number has changed last, counted in changes of all symbols: in any way, and in its bounds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Changed {
+    pub(crate) last: u64,
+    grown: u64,
+}
+
+impl Changed {
+    fn max(self, other: Self) -> Self {
+        Self { last: self.last.max(other.last), grown: self.grown.max(other.grown) }
+    }
 }
 
 /// All symbols of an evaluation.
 #[derive(Default)]
 pub(crate) struct Symbols {
     symbols: Vec<(Kind, Words)>,
+    /// Of each symbol.
+    changed: Vec<Changed>,
     quotients: HashMap<(Form, i128), Symbol>,
     places: HashMap<(usize, usize, usize), Symbol>,
     turns: HashMap<usize, Symbol>,
@@ -140,7 +158,7 @@ pub(crate) struct Symbols {
     tried: Cell<u64>,
     /// How often bounds of a symbol have grown.
     grown: u64,
-    /// The bounds that were asked for since.
+    /// The bounds that were asked for.
     known: RefCell<Known>,
 }
 
@@ -148,8 +166,16 @@ pub(crate) struct Symbols {
 #[derive(Default)]
 struct Known {
     facts: HashMap<Vec<Form>, usize>,
-    bounds: Vec<HashMap<Form, Bounds>>,
+    bounds: Vec<Remembered>,
     count: usize,
+}
+
+/// Bounds of forms, and how many changes there were before they were asked for.
+#[derive(Default)]
+struct Remembered {
+    bounds: HashMap<Vec<(Symbol, i128)>, (u64, Bounds)>,
+    /// How many changes there were when the facts were looked at, and when they had grown last.
+    facts: (u64, u64),
 }
 
 /// How many facts are tried for a bound.
@@ -160,14 +186,14 @@ const REMEMBERED: usize = 1 << 15;
 
 impl Known {
     /// Those with these facts.
-    fn with(&mut self, facts: &[Form]) -> Option<&mut HashMap<Form, Bounds>> {
+    fn with(&mut self, facts: &[Form]) -> Option<&mut Remembered> {
         let at = match self.facts.get(facts) {
             Some(&at) => at,
             None => {
                 if self.count > REMEMBERED {
                     *self = Self::default();
                 }
-                self.bounds.push(HashMap::default());
+                self.bounds.push(Remembered { facts: (u64::MAX, 0), ..Remembered::default() });
                 self.facts.insert(facts.to_vec(), self.bounds.len() - 1);
                 self.bounds.len() - 1
             }
@@ -179,6 +205,7 @@ impl Known {
 impl Symbols {
     fn push(&mut self, kind: Kind, words: Words) -> Symbol {
         self.symbols.push((kind, words));
+        self.changed.push(Changed::default());
         (self.symbols.len() - 1) as Symbol
     }
 
@@ -228,14 +255,36 @@ impl Symbols {
                 };
                 self.changes += 1;
                 self.grown += 1;
-                *self.known.get_mut() = Known::default();
+                if let Some(changed) = self.changed.get_mut(symbol as usize) {
+                    *changed = Changed { last: self.changes, grown: self.changes };
+                }
             }
             if !words.is_subset(old) {
                 old.extend(words);
                 self.changes += 1;
+                if let Some(changed) = self.changed.get_mut(symbol as usize) {
+                    changed.last = self.changes;
+                }
             }
         }
         symbol
+    }
+
+    /// When a symbol that one of the terms depends on has changed last.
+    pub(crate) fn changed(&self, terms: &[(Symbol, i128)]) -> Changed {
+        terms.iter().fold(Changed::default(), |all, term| {
+            all.max(match self.symbols.get(term.0 as usize) {
+                Some((Kind::Quotient(of, _, division), _)) => {
+                    let (changes, mut changed) = division.changed.get();
+                    if changes != self.changes {
+                        changed = self.changed(&of.terms);
+                        division.changed.set((self.changes, changed));
+                    }
+                    changed
+                }
+                _ => self.changed.get(term.0 as usize).copied().unwrap_or_default(),
+            })
+        })
     }
 
     /// Whether the number may be another one in each turn of a loop with these blocks. The turns of
@@ -367,7 +416,9 @@ impl Symbols {
                 let rest = key.0.plus(-divisor, &own);
                 let other = rest.as_ref().and_then(|of| Form::number(divisor - 1).plus(-1, of));
                 let most = Cell::new((u64::MAX, [None; 2]));
-                let division = Division { negative: key.0.times(-1), facts: [rest, other], most };
+                let changed = Cell::new((u64::MAX, Changed::default()));
+                let negative = key.0.times(-1);
+                let division = Division { negative, facts: [rest, other], most, changed };
                 let kind = Kind::Quotient(Rc::new(key.0.clone()), divisor, Rc::new(division));
                 let symbol = self.push(kind, Words::new());
                 self.quotients.insert(key, symbol);
@@ -393,18 +444,40 @@ impl Symbols {
 
     /// Bounds of the number where all `facts` are not negative.
     pub(crate) fn bounds(&self, form: &Form, facts: &[Form]) -> Bounds {
-        if let Some(number) = form.as_number() {
-            return (Some(number), Some(number));
+        let Some(&(_, factor)) = form.terms.first() else {
+            return (Some(form.constant), Some(form.constant));
+        };
+        // Those of its terms, and of their negative: unrolled code asks for the same at many offsets.
+        let is_negative = factor < 0;
+        let negative = || form.terms.iter().map(|&(symbol, factor)| (symbol, -factor)).collect();
+        let terms: Cow<'_, [(Symbol, i128)]> =
+            if is_negative { Cow::Owned(negative()) } else { Cow::Borrowed(&form.terms) };
+        let (low, high) = self.bounds_of(&terms, facts);
+        let with = |number: Option<i128>| number?.checked_add(form.constant);
+        if is_negative {
+            (with(high.map(|high| -high)), with(low.map(|low| -low)))
+        } else {
+            (with(low), with(high))
         }
-        let known = self.known.borrow_mut().with(facts).and_then(|all| all.get(form).copied());
-        if let Some(bounds) = known {
-            return bounds;
+    }
+
+    fn bounds_of(&self, terms: &[(Symbol, i128)], facts: &[Form]) -> Bounds {
+        if let Some(all) = self.known.borrow_mut().with(facts) {
+            if all.facts.0 != self.changes {
+                let grown = facts.iter().map(|fact| self.changed(&fact.terms).grown).max();
+                all.facts = (self.changes, grown.unwrap_or_default());
+            }
+            if let Some((changes, bounds)) = all.bounds.get_mut(terms)
+                && all.facts.1.max(self.changed(terms).grown) <= *changes
+            {
+                return *bounds;
+            }
         }
-        let bounds = self.new_bounds(form, facts);
+        let bounds = self.new_bounds(&Form { constant: 0, terms: terms.to_vec() }, facts);
         let mut known = self.known.borrow_mut();
         known.count += 1;
         if let Some(all) = known.with(facts) {
-            all.insert(form.clone(), bounds);
+            all.bounds.insert(terms.to_vec(), (self.changes, bounds));
         }
         bounds
     }
@@ -689,13 +762,26 @@ mod tests {
         let symbol = third.terms.first().expect("a symbol").0;
         // The symbol is at most 4.
         let facts = [Form::number(4).plus(-1, &one).expect("a difference")];
-        for high in [5, 9] {
+        for high in [5, 9, 20] {
             assert_eq!(place(&mut symbols, high), one.terms.first().expect("a symbol").0);
             assert_eq!(symbols.bounds(&one, &[]), (Some(0), Some(high)));
             assert_eq!(symbols.bounds(&one, &facts), (Some(0), Some(4)));
             assert_eq!(symbols.bounds(&third, &[]), (Some(0), Some(high / 3)));
             let limits = [1, -1].map(|factor| symbols.most_of_symbol(symbol, factor));
             assert_eq!(limits, [Some(high / 3), Some(0)]);
+        }
+        // A symbol that is not more than one which grows.
+        let place = |symbols: &mut Symbols, high| {
+            Form::symbol(symbols.at((0, 0, 1), (0, high), (0, 1000), &Words::new()))
+        };
+        let most = place(&mut symbols, 5);
+        let less = Form::symbol(symbols.fixed(0, 100, Words::new()));
+        let facts = [most.plus(-1, &less).expect("a difference")];
+        for high in [5, 9, 20] {
+            assert_eq!(place(&mut symbols, high), most);
+            assert_eq!(symbols.bounds(&less, &facts), (Some(0), Some(high)));
+            let negative = less.times(-1).and_then(|less| less.and(1)).expect("small");
+            assert_eq!(symbols.bounds(&negative, &facts), (Some(1 - high), Some(1)));
         }
     }
 

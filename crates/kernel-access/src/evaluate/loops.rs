@@ -9,9 +9,12 @@ use crate::words::Words;
 
 impl Evaluator<'_> {
     /// What holds whichever way was taken.
-    pub(super) fn join(&mut self, at: usize, ways: &[&State]) -> Option<State> {
+    pub(super) fn join(&mut self, at: usize, ways: &[Rc<State>]) -> Option<Rc<State>> {
         let (first, rest) = ways.split_first()?;
-        let mut state: State = (*first).clone();
+        if rest.is_empty() {
+            return Some(first.clone());
+        }
+        let mut state = State::clone(first);
         for (way, other) in rest.iter().enumerate() {
             for kind in 0..2 {
                 for number in 0..state.registers[kind].len() {
@@ -47,7 +50,7 @@ impl Evaluator<'_> {
                 Rc::make_mut(&mut state.guesses).retain(|guess| other.guesses.contains(guess));
             }
         }
-        Some(state)
+        Some(Rc::new(state))
     }
 
     pub(super) fn implied(&self, fact: &Form, facts: &[Form]) -> bool {

@@ -4,7 +4,7 @@ use crate::decode::{Comparison, Junction};
 use crate::form::Form;
 
 /// A predicate: what holds if it is true, and if it is false.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Truth {
     pub(super) known: Option<bool>,
     /// Forms that are not negative if it is true, and if it is false.
@@ -23,6 +23,13 @@ pub(super) struct Truth {
 impl Truth {
     pub(super) fn known(value: bool) -> Self {
         Self { known: Some(value), ..Self::default() }
+    }
+
+    /// All that it depends on.
+    pub(super) fn forms(&self) -> impl Iterator<Item = &Form> {
+        let facts = self.holds.iter().chain(&self.guesses).flatten();
+        let carry = self.carry.iter().map(|carry| &carry.0);
+        facts.chain(carry).chain(self.low.iter().flat_map(|(_, x, y)| [x, y]))
     }
 
     pub(super) fn not(mut self) -> Self {
