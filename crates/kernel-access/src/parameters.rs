@@ -126,8 +126,10 @@ fn bytes_of(instruction: &Instruction) -> usize {
 }
 
 /// Whether the word before the parameters is one of those that compilers read: the sizes of the
-/// launch, the stack, where local memory is among all addresses, and the descriptor of global memory.
-/// Others may lead to the parameters.
+/// launch, the stack, where local memory is among all addresses, the descriptor of global memory, and
+/// what PTX has as `%dynamic_smem_size`, `%total_smem_size`, `%gridid`, `%nsmid` and `%envreg` (the
+/// memory by which a grid's blocks wait for each other is in two of them). Others may lead to the
+/// parameters.
 fn is_launch_constant(architecture: u32, offset: u32) -> bool {
     const SIZES: Range<u32> = 0..0x18;
     let (stack, descriptor) = match architecture {
@@ -136,8 +138,15 @@ fn is_launch_constant(architecture: u32, offset: u32) -> bool {
         _ => (0x37c, 0x358),
     };
     let (sizes, local) = if architecture < 100 { (SIZES, 0x20) } else { (0x360..0x37c, 0x2f8) };
-    let pairs = [local, descriptor];
-    sizes.contains(&offset)
+    // The dynamic size and the grid's number are side by side at first.
+    let (numbers, environment, words) = match architecture {
+        80..90 => (0x2c..0x38, 0x88..0x108, [0x10c, 0x114]),
+        90 => (0x2c..0x38, 0x40..0xc0, [0x10c, 0x114]),
+        _ => (0x140..0x148, 0xd0..0x110, [0x16c, 0x2d0]),
+    };
+    let pairs = [local, descriptor].map(|first| first..first + 8);
+    let ranges = [sizes, numbers, environment];
+    ranges.iter().chain(&pairs).any(|range| range.contains(&offset))
+        || words.contains(&offset)
         || offset == stack
-        || pairs.iter().any(|first| (*first..first + 8).contains(&offset))
 }

@@ -109,8 +109,16 @@ fn an_instruction_that_could_read_anything_makes_it_unknown() {
         // Where local memory begins, for pointers to a thread's own arrays; and the words beside it.
         let (local, others) =
             if architecture < 100 { (0x20, [0x18, 0x1c]) } else { (0x2f8, [0x2f4, 0x300]) };
+        // What ptxas makes of %envreg, %gridid, %dynamic_smem_size, %total_smem_size and %nsmid.
+        let (numbers, beside) = match architecture {
+            80..90 => (vec![0x88, 0x104, 0x30, 0x34, 0x2c, 0x114, 0x10c], [0x84, 0x108, 0x38]),
+            90 => (vec![0x40, 0xbc, 0x30, 0x34, 0x2c, 0x114, 0x10c], [0x3c, 0xc0, 0x38]),
+            _ => (vec![0xd0, 0x10c, 0x140, 0x144, 0x16c, 0x2d0], [0xcc, 0x110, 0x148]),
+        };
+        let numbers = numbers.into_iter().map(|offset| (offset, true));
+        let beside = beside.into_iter().chain(others).map(|offset| (offset, false));
         for (offset, known) in
-            [(local, true), (local + 4, true), (others[0], false), (others[1], false)]
+            [(local, true), (local + 4, true)].into_iter().chain(numbers).chain(beside)
         {
             let wanted = if known { Ok(vec![(8, 20)]) } else { Err(Unread::Address(at)) };
             let bits = 0x000f_c800_0000_0000_0000_0000_0400_7a29 | offset << 38;
