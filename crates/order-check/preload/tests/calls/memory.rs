@@ -329,18 +329,58 @@ fn a_variable_ends_after_all_work() {
     });
 }
 
-/// Memory that is no longer there, though nobody saw its end, hides nothing of other memory.
+/// Memory that is no longer there, though nobody saw its end, hides nothing of other memory, by
+/// whichever call that comes.
 #[test]
 fn other_memory_replaces_that_of_objects() {
+    unsafe extern "C" fn around(address: *mut u64) -> u32 {
+        unsafe { *address = AT - 64 };
+        OK
+    }
+    fn with_other(soft: &SoftDriver, name: &CStr) -> *mut c_void {
+        match name.to_bytes() {
+            b"cuMemAllocManaged" | b"cuMemAllocAsync" | b"cuMemAllocFromPoolAsync" => {
+                around as *mut c_void
+            }
+            _ => with_memory(soft, name),
+        }
+    }
+    let front = Front {
+        install: |soft| preload::install(&|name| with_other(soft, name), &settings()),
+        resolve: |soft, name| preload::target(name, &|name| with_other(soft, name)),
+        ..WITH_MEMORY
+    };
+    let calls: [fn(&Desk<'_>) -> u32; 4] = [
+        |p| call!(p.raw, cuMemMap(AT - 64 => u64, 4096 => usize, 0 => usize, 0 => u64, 0 => u64)),
+        |p| call!(p.raw, cuMemAllocManaged(&mut 0 => *mut u64, 4096 => usize, 1 => u32)),
+        |p| call!(p.raw, cuMemAllocAsync(&mut 0 => *mut u64, 4096 => usize, p.a => CUstream)),
+        |p| {
+            call!(p.raw, cuMemAllocFromPoolAsync(&mut 0 => *mut u64, 4096 => usize, 8 => usize,
+                p.a => CUstream))
+        },
+    ];
     aside("other_memory_replaces_that_of_objects", || {
-        let raw = Raw::behind(builder(0), WITH_MEMORY);
-        let p = Desk::new(&raw, true);
-        KINDS[0].1(&p);
-        good(call!(raw, cuMemMap(AT - 64 => u64, 4096 => usize, 0 => usize, 0 => u64, 0 => u64)));
-        launch_of(&raw, 1, p.a, AT + 64, 0);
-        (FRONT.declare)(Some(p.b), AT + 64, 4, true);
-        assert_eq!(found().len(), 1);
-        p.end();
+        for (at, gives) in calls.into_iter().enumerate() {
+            // The last byte of the object is in it, and the one before the object.
+            for place in [AT - 1, AT + 63, AT + 64] {
+                let found = [true, false].map(|there_was_one| {
+                    let raw = Raw::behind(builder(0), front);
+                    let p = Desk::new(&raw, true);
+                    if there_was_one {
+                        KINDS[0].1(&p);
+                    }
+                    good(gives(&p));
+                    p.joined(p.a, p.b);
+                    // The end of the object is none of the other memory.
+                    KINDS[0].2(&p);
+                    launch_of(&raw, 1, p.a, place, 0);
+                    (FRONT.declare)(Some(p.b), place, 1, true);
+                    p.end();
+                    found()
+                });
+                assert_eq!((found[0].len(), &found[0]), (1, &found[1]), "{at}, {place:#x}");
+            }
+        }
     });
 }
 
