@@ -161,8 +161,10 @@ pub(crate) fn ctx_get_dev_resource(
     let state = call.ready()?;
     resource.required()?;
     known_type(kind)?;
-    let context =
-        if context.is_null() { state.current(call)? } else { state.context(call, context)? };
+    if context.is_null() {
+        return Err(INVALID_CONTEXT);
+    }
+    let context = state.context(call, context)?;
     state.usable(context)?;
     let part = match state.greens.of(context) {
         // What a green context has can be split again.

@@ -385,13 +385,12 @@ pub(crate) fn stream_get_ctx_v2(
     green: Ptr<CUgreenCtx>,
 ) -> Answer {
     let mut state = call.ready()?;
-    green.required()?;
-    context.required()?;
     let index = state.stream(call, stream)?;
     let (primary, of_green) =
         green_context::green_and_primary(&state, state.streams[index].context);
-    context.put(primary)?;
-    green.put(of_green)
+    context.put_if(primary);
+    green.put_if(of_green);
+    Ok(())
 }
 
 pub(crate) fn stream_get_green_ctx(

@@ -11,7 +11,7 @@ use crate::context::all_streams::after_work_of;
 use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
 use crate::memory::Kind;
-use crate::memory::addresses::Allocation;
+use crate::memory::addresses::{AddressInfo, Allocation};
 
 /// What the device can use well: each row begins where a texture could.
 const PITCH: usize = 512;
@@ -60,9 +60,11 @@ pub(crate) fn mem_alloc_host(call: &CallFrame, memory: Ptr<*mut c_void>, bytes: 
 pub(crate) fn mem_host_get_flags(call: &CallFrame, flags: Ptr<c_uint>, memory: Memory) -> Answer {
     let state = call.ready()?;
     flags.required()?;
+    state.current(call)?;
     match state.memory.addresses.around(memory.addr()) {
         Some((_, Allocation { kind: Kind::Host(kept) | Kind::Registered(kept), .. })) => {
-            flags.put(*kept)
+            // CU_MEMHOSTALLOC_DEVICEMAP: all of it is.
+            flags.put(*kept | 2)
         }
         _ => Err(INVALID_VALUE),
     }
@@ -95,6 +97,7 @@ pub(crate) fn mem_get_address_range(
     address: CUdeviceptr,
 ) -> Answer {
     let state = call.ready()?;
+    state.current(call)?;
     let (found, allocation) = state.memory.addresses.around(address).ok_or(NOT_FOUND)?;
     base.put_if(found);
     size.put_if(allocation.bytes);
@@ -111,26 +114,39 @@ enum Value {
 /// does not manage has the values of ordinary memory.
 fn value(state: &State, attribute: u32, address: u64) -> Option<Value> {
     let known = state.memory.addresses.describe(address);
-    let host = known.as_ref().is_some_and(|known| known.host);
+    let is_plain = |known: AddressInfo| {
+        !known.host && !known.managed && known.pool.is_none() && known.context.is_some()
+    };
     let wide = |value: Option<u64>| Some(Value::Wide(value.unwrap_or(0)));
     match attribute {
         // The context, the kind of memory, the address for the device and for the host.
-        1 => wide(known.and_then(|known| known.context).map(|owner| state.contexts.handle(owner))),
+        1 => wide(
+            known
+                .filter(|known| known.pool.is_none())
+                .and_then(|known| known.context)
+                .map(|owner| state.contexts.handle(owner)),
+        ),
         2 => Some(Value::Word(known.map_or(0, |known| if known.host { 1 } else { 2 }))),
         3 => wide(known.map(|_| address)),
         4 => wide(known.filter(|known| known.host || known.managed).map(|_| address)),
         // Synchronous operations, the allocation's number, managed memory, the device.
-        6 => Some(Value::Word(0)),
+        6 => Some(Value::Word(u32::from(known.is_some_and(|known| known.managed)))),
         7 => wide(known.map(|known| known.base)),
         8 => Some(Value::Word(u32::from(known.is_some_and(|known| known.managed)))),
         9 => Some(Value::Word(known.map_or(-2_i32 as u32, |known| known.device as u32))),
-        // Whether a legacy handle can be made, where the allocation begins and how long it is,
-        // whether it is mapped, the pool.
-        10 => Some(Value::Word(u32::from(known.is_some() && !host))),
+        // Whether a legacy handle can be made and another device may reach it directly, where the
+        // allocation begins and how long it is, whether it is mapped, the pool.
+        10 | 15 => Some(Value::Word(u32::from(known.is_some_and(is_plain)))),
         11 => wide(known.map(|known| known.base)),
         12 => wide(known.map(|known| known.bytes)),
         17 => wide(known.and_then(|known| known.pool).map(|pool| state.memory.pools.handle(pool))),
         13 => Some(Value::Word(u32::from(known.is_some()))),
+        // Handles that it could be shared by, what a device may do with it (read and write), how long
+        // the mapping is and where it begins.
+        14 => wide(None),
+        16 => Some(Value::Word(if known.is_some() { 3 } else { 0 })),
+        18 => wide(known.map(|known| known.bytes)),
+        19 => wide(known.map(|known| known.base)),
         _ => None,
     }
 }
@@ -154,8 +170,12 @@ pub(crate) fn pointer_get_attribute(
     let state = call.ready()?;
     place.required()?;
     let value = value(&state, attribute, address).ok_or(INVALID_VALUE)?;
-    if state.memory.addresses.describe(address).is_none() {
-        return Err(INVALID_VALUE);
+    let known = state.memory.addresses.describe(address).ok_or(INVALID_VALUE)?;
+    match attribute {
+        3 => drop(state.top(call).ok_or(INVALID_CONTEXT)?),
+        // The host has no address of it.
+        4 if !known.host && !known.managed => return Err(INVALID_VALUE),
+        _ => {}
     }
     put(place.raw(), value);
     Ok(())

@@ -65,14 +65,18 @@ pub(crate) fn mem_advise_v2(
     advice: c_uint,
     goal: Location,
 ) -> Answer {
-    let state = call.ready()?;
+    let mut state = call.ready()?;
     if !(1..=6).contains(&advice) || bytes == 0 {
         return Err(INVALID_VALUE);
     }
-    // Those about reading are of no place.
+    // Those about reading are of no place, and a device that there is not is as good as one.
     if advice > 2 {
         check_goal(&state, goal)?;
+    } else if !(1..=4).contains(&goal.kind) {
+        return Err(INVALID_VALUE);
     }
+    state.current(call)?;
+    state.captures.refuse_unsafe()?;
     state.memory.addresses.managed(address, bytes).map(drop)
 }
 

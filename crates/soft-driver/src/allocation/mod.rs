@@ -48,12 +48,11 @@ pub(crate) fn may_write(state: &State, call: &CallFrame, place: &Place) -> Answe
 
 pub(crate) fn mem_get_info(call: &CallFrame, free: Ptr<usize>, total: Ptr<usize>) -> Answer {
     let state = call.ready()?;
-    free.required()?;
-    total.required()?;
     let context = state.current(call)?;
     let used = state.memory.used(owner(&state, context).device);
-    free.put(state.config.devices.memory.saturating_sub(used) as usize)?;
-    total.put(state.config.devices.memory as usize)
+    free.put_if(state.config.devices.memory.saturating_sub(used) as usize);
+    total.put_if(state.config.devices.memory as usize);
+    Ok(())
 }
 
 pub(crate) fn mem_alloc(call: &CallFrame, address: Ptr<CUdeviceptr>, bytes: usize) -> Answer {
@@ -79,7 +78,9 @@ pub(crate) fn mem_free(call: &CallFrame, address: CUdeviceptr) -> Answer {
     if address == 0 {
         return Ok(());
     }
-    state.current(call)?;
+    if let Some(allocation) = state.memory.addresses.starting_at(address) {
+        state.usable(allocation.context)?;
+    }
     let device = state.memory.freed_after_work_of(address);
     if let Some(device) = device {
         state = after_work_of(call, state, device)?;
@@ -107,11 +108,17 @@ pub(crate) fn mem_host_alloc(
 
 pub(crate) fn mem_free_host(call: &CallFrame, memory: Memory) -> Answer {
     let mut state = call.ready()?;
-    state.current(call)?;
     state.captures.refuse_unsafe()?;
+    if memory.is_null() {
+        return Ok(());
+    }
     let device = match state.memory.addresses.starting_at(memory.addr()) {
         Some(Allocation { kind: Kind::Registered(_), .. }) => return Err(INVALID_VALUE),
-        found => found.filter(|allocation| allocation.kind.is_host()).map(|found| found.device),
+        Some(found) => {
+            state.usable(found.context)?;
+            found.kind.is_host().then_some(found.device)
+        }
+        None => None,
     };
     if let Some(device) = device {
         state = after_work_of(call, state, device)?;
@@ -153,6 +160,10 @@ pub(crate) fn mem_host_register(
     // outlives that.
     let context = state.current(call)?;
     state.captures.refuse_unsafe()?;
+    // IO memory would be another device's.
+    if flags & 4 != 0 {
+        return Err(INVALID_VALUE);
+    }
     let context = state.greens.primary_behind(context);
     let base = memory.raw().expose_provenance();
     if state.memory.addresses.overlaps(base as u64, bytes) {
@@ -187,8 +198,10 @@ pub(crate) fn stream_attach_mem_async(
     if base != address || (bytes != 0 && bytes != whole) {
         return Err(INVALID_VALUE);
     }
-    if state.captures.is_capturing(stream) {
+    let State { captures, streams, .. } = &mut *state;
+    captures.refuse_implicit(streams, stream)?;
+    if captures.is_capturing(stream) {
         return Err(NOT_SUPPORTED);
     }
-    Ok(())
+    captures.refuse_unsafe()
 }

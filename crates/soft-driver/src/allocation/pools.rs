@@ -127,15 +127,16 @@ pub(crate) fn device_get_mem_pool(
 ) -> Answer {
     let mut state = call.ready()?;
     pool.required()?;
-    let device = device::check(&state, device)?;
+    let device = device::check(&state, device).map_err(|_| INVALID_VALUE)?;
     let index = state.memory.pools.current_of(device, call.number)?;
     pool.put(handle_of(&state, index))
 }
 
 pub(crate) fn device_set_mem_pool(call: &CallFrame, device: CUdevice, pool: Memory) -> Answer {
     let mut state = call.ready()?;
-    let device = device::check(&state, device)?;
+    let device = device::check(&state, device).map_err(|_| INVALID_VALUE)?;
     let pool = find_pool(&state, call, pool)?;
+    state.captures.refuse_unsafe()?;
     state.memory.pools.set_current(device, pool)
 }
 
@@ -206,8 +207,10 @@ pub(crate) fn mem_pool_get_attribute(
     attribute: c_uint,
     value: Memory,
 ) -> Answer {
-    let state = call.ready()?;
-    let pool = state.memory.pools.get(find_pool(&state, call, pool)?);
+    let mut state = call.ready()?;
+    let pool = find_pool(&state, call, pool)?;
+    state.captures.refuse_unsafe()?;
+    let pool = state.memory.pools.get(pool);
     let wide = match attribute {
         4 => pool.threshold,
         5 => pool.reserved,
@@ -237,6 +240,7 @@ pub(crate) fn mem_pool_set_attribute(
     let mut state = call.ready()?;
     let pool = find_pool(&state, call, pool)?;
     let place = value_place(attribute, value)?;
+    state.captures.refuse_unsafe()?;
     let pool = state.memory.pools.get_mut(pool);
     // SAFETY: by the contract of the C call a value of the attribute's width is there.
     let wide = unsafe {
@@ -266,7 +270,9 @@ pub(crate) fn mem_pool_set_access(
 ) -> Answer {
     let mut state = call.ready()?;
     let pool = find_pool(&state, call, pool)?;
+    descriptions.required()?;
     let descriptions = descriptions.read_array(count)?;
+    state.captures.refuse_unsafe()?;
     let mut access = state.memory.pools.get(pool).access.clone();
     for AccessDesc { location, flags } in descriptions {
         let device = located(&state, location)?;
@@ -287,9 +293,11 @@ pub(crate) fn mem_pool_get_access(
     pool: Memory,
     location: In<Location>,
 ) -> Answer {
-    let state = call.ready()?;
+    let mut state = call.ready()?;
     flags.required()?;
-    let pool = state.memory.pools.get(find_pool(&state, call, pool)?);
+    let pool = find_pool(&state, call, pool)?;
+    state.captures.refuse_unsafe()?;
+    let pool = state.memory.pools.get(pool);
     let device = located(&state, location.get()?)?;
     let own = if device == pool.device { READ_WRITE } else { 0 };
     flags.put(pool.access.get(&device).copied().unwrap_or(own))
@@ -425,6 +433,7 @@ pub(crate) fn mem_pool_export_pointer(
 ) -> Answer {
     let mut state = call.ready()?;
     data.required()?;
+    state.captures.refuse_unsafe()?;
     let allocation = state.memory.addresses.starting_at(address).ok_or(INVALID_VALUE)?;
     let (Kind::Pooled(pool), Some(backing)) = (allocation.kind, &allocation.region.backing) else {
         return Err(INVALID_VALUE);

@@ -213,7 +213,7 @@ impl Captures {
 
     /// Refuses use of the legacy default stream while such a capture is under way, and invalidates
     /// that.
-    fn refuse_implicit(&mut self, streams: &Table<Stream>, stream: u32) -> Answer {
+    pub(crate) fn refuse_implicit(&mut self, streams: &Table<Stream>, stream: u32) -> Answer {
         let implicated = self.implicated(streams, stream);
         for key in &implicated {
             self.invalidate(*key);

@@ -49,8 +49,10 @@ fn context_or_current(
     call: &CallFrame,
     context: ContextArg,
 ) -> Result<u32, CUresult> {
-    let context =
-        if context.is_null() { state.current(call)? } else { state.context(call, context)? };
+    if context.is_null() {
+        return Err(INVALID_CONTEXT);
+    }
+    let context = state.context(call, context)?;
     state.usable(context)?;
     Ok(context)
 }

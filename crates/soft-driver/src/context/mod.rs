@@ -395,7 +395,8 @@ pub(crate) fn ctx_get_flags(call: &CallFrame, flags: Ptr<c_uint>) -> Answer {
     let state = call.ready()?;
     flags.required()?;
     let context = state.top(call).ok_or(INVALID_CONTEXT)?;
-    flags.put(state.contexts[context].flags)
+    // CU_CTX_MAP_HOST: every context can.
+    flags.put(state.contexts[context].flags | 8)
 }
 
 pub(crate) fn ctx_get_id(call: &CallFrame, context: ContextArg, id: Ptr<c_ulonglong>) -> Answer {

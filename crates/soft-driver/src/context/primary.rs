@@ -94,6 +94,8 @@ pub(crate) fn device_primary_ctx_get_state(
     active: Ptr<c_int>,
 ) -> Answer {
     let state = call.ready()?;
+    flags.required()?;
+    active.required()?;
     let ordinal = device::check(&state, device)?;
     let entry = &state.devices[ordinal];
     flags.put(entry.primary().1)?;

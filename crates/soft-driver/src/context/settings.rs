@@ -46,9 +46,9 @@ pub(crate) fn ctx_set_limit(call: &CallFrame, limit: c_uint, value: usize) -> An
     Ok(())
 }
 
-/// Both configurations are one of four.
-fn check_config(config: u32) -> Answer {
-    if config > 3 { Err(INVALID_VALUE) } else { Ok(()) }
+/// Configurations of the cache are one of four, and those of shared memory one of three.
+fn check_config(config: u32, last: u32) -> Answer {
+    if config > last { Err(INVALID_VALUE) } else { Ok(()) }
 }
 
 pub(crate) fn ctx_get_cache_config(call: &CallFrame, config: Ptr<c_uint>) -> Answer {
@@ -59,8 +59,9 @@ pub(crate) fn ctx_get_cache_config(call: &CallFrame, config: Ptr<c_uint>) -> Ans
 
 pub(crate) fn ctx_set_cache_config(call: &CallFrame, config: c_uint) -> Answer {
     let mut state = call.ready()?;
-    check_config(config)?;
+    check_config(config, 3)?;
     let context = state.current(call)?;
+    state.captures.refuse_unsafe()?;
     state.contexts[context].settings.cache = config;
     Ok(())
 }
@@ -73,8 +74,9 @@ pub(crate) fn ctx_get_shared_mem_config(call: &CallFrame, config: Ptr<c_uint>) -
 
 pub(crate) fn ctx_set_shared_mem_config(call: &CallFrame, config: c_uint) -> Answer {
     let mut state = call.ready()?;
-    check_config(config)?;
+    check_config(config, 2)?;
     let context = state.current(call)?;
+    state.captures.refuse_unsafe()?;
     state.contexts[context].settings.shared_memory = config;
     Ok(())
 }

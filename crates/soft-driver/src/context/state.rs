@@ -37,9 +37,9 @@ pub(crate) const LIMITS: usize = 7;
 
 impl Default for Settings {
     /// The documented defaults: stack, printf buffer, heap, two of the device's own runtime, fetch
-    /// granularity, and persisting cache.
+    /// granularity, and persisting cache. Banks of shared memory of 4 bytes (1).
     fn default() -> Self {
         let limits = [1024, 8 << 20, 8 << 20, 2, 2048, 64, 0];
-        Self { limits, cache: 0, shared_memory: 0, peers: BTreeSet::new() }
+        Self { limits, cache: 0, shared_memory: 1, peers: BTreeSet::new() }
     }
 }

@@ -50,6 +50,7 @@ fn span(state: &State, side: &Side3D, offset: usize, bytes: usize) -> Result<Pla
         MEMORY_DEVICE => state.memory.addresses.device_range(device?, bytes),
         MEMORY_UNIFIED if side.device == 0 => Err(INVALID_VALUE),
         MEMORY_UNIFIED => state.memory.addresses.any_range(device?, bytes),
+        MEMORY_ARRAY if side.array.is_null() => Err(INVALID_VALUE),
         // There are none.
         MEMORY_ARRAY => Err(NOT_SUPPORTED),
         _ => Err(INVALID_VALUE),

@@ -16,6 +16,8 @@ pub(crate) fn device_compute_capability(
     device: CUdevice,
 ) -> Answer {
     let state = call.ready()?;
+    major.required()?;
+    minor.required()?;
     check(&state, device)?;
     major.put(9)?;
     minor.put(0)

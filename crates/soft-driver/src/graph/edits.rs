@@ -112,10 +112,10 @@ pub(crate) fn graph_destroy_node(call: &CallFrame, node: Ptr<CUgraphNode_st>) ->
     Ok(())
 }
 
-/// The context in which a node works.
+/// The context in which a node works. Measured: with none the call succeeds.
 fn check_context(state: &State, call: &CallFrame, context: ContextArg) -> Answer {
     if context.is_null() {
-        return Err(INVALID_VALUE);
+        return Ok(());
     }
     let context = state.context(call, context)?;
     state.usable(context)

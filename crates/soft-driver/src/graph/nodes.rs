@@ -22,6 +22,10 @@ fn list(found: &[CUgraphNode], nodes: Array<CUgraphNode>, count: Ptr<usize>) -> 
         return count.put(found.len());
     }
     let room = count.get()?;
+    // Measured: a list without room is refused, also where there is nothing to list.
+    if room == 0 {
+        return Err(INVALID_VALUE);
+    }
     fill(found, nodes, room);
     count.put(found.len().min(room))
 }

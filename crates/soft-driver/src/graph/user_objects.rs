@@ -42,6 +42,9 @@ pub(crate) fn user_object_create(
 pub(crate) fn user_object_retain(call: &CallFrame, object: Memory, count: c_uint) -> Answer {
     let mut state = call.ready()?;
     let object = find_object(&state, object)?;
+    if count == 0 {
+        return Err(INVALID_VALUE);
+    }
     state.engine.objects.retain(object, count);
     Ok(())
 }
@@ -49,7 +52,7 @@ pub(crate) fn user_object_retain(call: &CallFrame, object: Memory, count: c_uint
 pub(crate) fn user_object_release(call: &CallFrame, object: Memory, count: c_uint) -> Answer {
     let mut state = call.ready()?;
     let object = find_object(&state, object)?;
-    if u64::from(count) > state.engine.objects.references(object) {
+    if count == 0 || u64::from(count) > state.engine.objects.references(object) {
         return Err(INVALID_VALUE);
     }
     let State { engine, feed, .. } = &mut *state;
@@ -93,7 +96,7 @@ pub(crate) fn graph_release_user_object(
     let held = &mut state.graphs.graph_mut(graph).objects;
     let at = held
         .iter()
-        .position(|(other, held)| *other == object && *held >= count)
+        .position(|(other, held)| *other == object && *held >= count && count > 0)
         .ok_or(INVALID_VALUE)?;
     held[at].1 -= count;
     if held[at].1 == 0 {

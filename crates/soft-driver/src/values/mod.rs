@@ -23,6 +23,9 @@ pub(crate) const TOO_MANY: c_uint = 256;
 /// copies are one each. The call for the next wait or write blocks until the first wait is over.
 const FULL: usize = 1021;
 
+/// The attribute that says that a device can flush remote writes is 0.
+const CANNOT_FLUSH: CUresult = NOT_SUPPORTED;
+
 fn word(state: &State, address: u64, wide: bool) -> Result<Word, CUresult> {
     let bytes = if wide { 8 } else { 4 };
     if address == 0 || !address.is_multiple_of(bytes as u64) {
@@ -53,20 +56,25 @@ fn checked_operation(
             if wait.flags & !(CU_STREAM_WAIT_VALUE_FLUSH | 3) != 0 {
                 return Err(INVALID_VALUE);
             }
+            if wait.flags & CU_STREAM_WAIT_VALUE_FLUSH != 0 {
+                return Err(CANNOT_FLUSH);
+            }
             let word = word(state, wait.address, wide)?;
             Ok(ValueOperation::Wait(ValueWait { word, value, condition: wait.flags & 3 }))
         }
         Kind::CU_STREAM_MEM_OP_WRITE_VALUE_32 | Kind::CU_STREAM_MEM_OP_WRITE_VALUE_64 => {
-            if write.flags & !CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER != 0 {
+            // Measured: newer drivers have no such flag.
+            let is_old = state.config.version < 11070;
+            let known = if is_old { CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER } else { 0 };
+            if write.flags & !known != 0 {
                 return Err(INVALID_VALUE);
             }
             let word = word(state, write.address, wide)?;
             allocation::may_write(state, call, &word.place)?;
             Ok(ValueOperation::Write(ValueWrite { word, value }))
         }
-        Kind::CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES | Kind::CU_STREAM_MEM_OP_BARRIER => {
-            Ok(ValueOperation::Nothing)
-        }
+        Kind::CU_STREAM_MEM_OP_BARRIER => Ok(ValueOperation::Nothing),
+        Kind::CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES => Err(CANNOT_FLUSH),
         Kind::CU_STREAM_MEM_OP_ATOMIC_REDUCTION if state.config.version >= 13010 => {
             state.misuses.say_unsupported(call, "CU_STREAM_MEM_OP_ATOMIC_REDUCTION");
             Err(NOT_SUPPORTED)

@@ -5,6 +5,7 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 
 use cuda_events::sys::*;
+use cuda_soft_driver::abi::{AccessDesc, Location};
 
 use crate::capture::{RELAXED, calls_in_each_mode, with_mode};
 use crate::graphs::instantiate;
@@ -105,6 +106,55 @@ rules! {
             ("cuMemPoolDestroy", &|_| rig.cuMemPoolDestroy(own_pool(rig))),
             ("cuMemPoolTrimTo", &|_| rig.cuMemPoolTrimTo(own_pool(rig), 0)),
             ("cuProfilerStart", &|_| rig.cuProfilerStart()),
+        ]);
+    }
+
+    /// So are settings of contexts, pools and managed memory, and questions about a pool.
+    [since(12, 0)]
+    fn forbidden_settings(rig, saw) =
+        "global: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated (cuCtxSetCacheConfig, \
+         cuCtxSetSharedMemConfig, cuMemPoolGetAttribute, cuMemPoolSetAttribute, \
+         cuMemPoolGetAccess, cuMemPoolSetAccess, cuDeviceSetMemPool, cuMemAdvise, \
+         cuStreamAttachMemAsync elsewhere); thread-local: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED \
+         (900), invalidated (cuCtxSetCacheConfig, cuCtxSetSharedMemConfig, cuMemPoolGetAttribute, \
+         cuMemPoolSetAttribute, cuMemPoolGetAccess, cuMemPoolSetAccess, cuDeviceSetMemPool, \
+         cuMemAdvise, cuStreamAttachMemAsync elsewhere); relaxed: success, unharmed \
+         (cuCtxSetCacheConfig, cuCtxSetSharedMemConfig, cuMemPoolGetAttribute, \
+         cuMemPoolSetAttribute, cuMemPoolGetAccess, cuMemPoolSetAccess, cuDeviceSetMemPool, \
+         cuMemAdvise, cuStreamAttachMemAsync elsewhere)"
+    {
+        let other = rig.stream(NON_BLOCKING);
+        let managed = made(rig, || {
+            let mut address = 0;
+            must("cuMemAllocManaged", rig.cuMemAllocManaged(&mut address, 64, 1));
+            address
+        });
+        let mut default = null_mut();
+        must("the pool", rig.cuDeviceGetDefaultMemPool(&mut default, rig.device));
+        let access = AccessDesc { location: Location { kind: 1, id: rig.device }, flags: 3 };
+        calls_in_each_mode(rig, saw, &[
+            ("cuCtxSetCacheConfig", &|_| rig.cuCtxSetCacheConfig(0)),
+            ("cuCtxSetSharedMemConfig", &|_| rig.cuCtxSetSharedMemConfig(0)),
+            ("cuMemPoolGetAttribute", &|_| {
+                let mut threshold = 0_u64;
+                let place = (&raw mut threshold).cast();
+                rig.cuMemPoolGetAttribute(own_pool(rig), 4, place)
+            }),
+            ("cuMemPoolSetAttribute", &|_| {
+                let mut threshold = 0_u64;
+                let place = (&raw mut threshold).cast();
+                rig.cuMemPoolSetAttribute(own_pool(rig), 4, place)
+            }),
+            ("cuMemPoolGetAccess", &|_| {
+                let mut place = Location { kind: 1, id: rig.device };
+                rig.cuMemPoolGetAccess(&mut 0, own_pool(rig), &mut place)
+            }),
+            ("cuMemPoolSetAccess", &|_| rig.cuMemPoolSetAccess(own_pool(rig), &access, 1)),
+            ("cuDeviceSetMemPool", &|_| rig.cuDeviceSetMemPool(rig.device, default)),
+            ("cuMemAdvise", &|_| rig.cuMemAdvise(managed, 64, 1, rig.device)),
+            ("cuStreamAttachMemAsync elsewhere", &|_| {
+                rig.cuStreamAttachMemAsync(other, managed, 64, 1)
+            }),
         ]);
     }
 

@@ -307,6 +307,26 @@ rules! {
         must("cuGraphDestroy", rig.cuGraphDestroy(graph));
     }
 
+    /// A list of nodes or edges without room is an invalid value, even of an empty graph. A memory
+    /// node may be made without a context.
+    [since(12, 0)]
+    fn lists_without_room(rig, saw) =
+        "CUDA_ERROR_INVALID_VALUE (1) from cuGraphGetNodes, cuGraphGetEdges; success from \
+         cuGraphAddMemsetNode"
+    {
+        let (memory, graph) = (Memory::new(rig), graph(rig));
+        let ([mut node, mut other], params) = ([null_mut(); 2], memory.params(1));
+        saw.codes(&[
+            ("cuGraphGetNodes", rig.cuGraphGetNodes(graph, &mut node, &mut 0)),
+            ("cuGraphGetEdges", rig.cuGraphGetEdges(graph, &mut node, &mut other, &mut 0)),
+            (
+                "cuGraphAddMemsetNode",
+                rig.cuGraphAddMemsetNode(&mut node, graph, null(), 0, &params, null_mut()),
+            ),
+        ]);
+        must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+    }
+
     /// `cuGraphAddMemsetNode` returns `CUDA_ERROR_INVALID_VALUE` for elements of 3 bytes, an
     /// address that is not aligned, memory that is not allocated, a size past the end of the
     /// memory, a size of 0, and NULL as the parameters.

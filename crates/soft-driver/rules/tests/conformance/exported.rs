@@ -80,6 +80,7 @@ exported! {
     cuMemRetainAllocationHandle(handle: *mut u64, address: *mut c_void);
     cuMemHostRegister_v2(memory: *mut c_void, bytes: usize, flags: u32);
     cuMemHostUnregister(memory: *mut c_void);
+    cuMemHostGetFlags(flags: *mut u32, memory: *mut c_void);
     cuProfilerStart();
     cuProfilerStop();
     cuModuleLoadData(module: *mut *mut c_void, image: *const c_void);
@@ -107,6 +108,8 @@ exported! {
     cuMemcpyDtoH_v2(destination: *mut c_void, source: CUdeviceptr, bytes: usize);
     cuMemAllocManaged(address: *mut CUdeviceptr, bytes: usize, flags: u32);
     cuMemPrefetchAsync(address: CUdeviceptr, bytes: usize, device: CUdevice, stream: CUstream);
+    cuCtxSetCacheConfig(config: u32);
+    cuCtxSetSharedMemConfig(config: u32);
     cuMemAdvise(address: CUdeviceptr, bytes: usize, advice: u32, device: CUdevice);
     cuPointerGetAttribute(value: *mut c_void, attribute: u32, address: CUdeviceptr);
     cuMemcpy3DPeer(copy: *const Copy3D);

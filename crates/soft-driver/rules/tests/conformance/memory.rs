@@ -616,6 +616,31 @@ rules! {
         saw.holds("the default one is current", current() == default);
     }
 
+    /// `cuMemFree` and `cuMemFreeHost` need no current context, and free nothing without complaint.
+    /// `cuMemHostGetFlags` and `cuMemGetAddressRange` need one.
+    [since(11, 0)]
+    fn freed_without_a_context(rig, saw) =
+        "success from cuMemFree, cuMemFree of nothing, cuMemFreeHost, cuMemFreeHost of nothing; \
+         CUDA_ERROR_INVALID_CONTEXT (201) from cuMemHostGetFlags, cuMemGetAddressRange"
+    {
+        let (mut device, mut host) = (0, null_mut());
+        must("cuMemAlloc", rig.cuMemAlloc_v2(&mut device, 64));
+        must("cuMemHostAlloc", rig.cuMemHostAlloc(&mut host, 64, 0));
+        must("no context", rig.cuCtxSetCurrent(null_mut()));
+        let flags = rig.cuMemHostGetFlags(&mut 0, host);
+        let range = rig.cuMemGetAddressRange_v2(&mut 0, &mut 0, device);
+        let codes = [
+            ("cuMemFree", rig.cuMemFree_v2(device)),
+            ("cuMemFree of nothing", rig.cuMemFree_v2(0)),
+            ("cuMemFreeHost", rig.cuMemFreeHost(host)),
+            ("cuMemFreeHost of nothing", rig.cuMemFreeHost(null_mut())),
+            ("cuMemHostGetFlags", flags),
+            ("cuMemGetAddressRange", range),
+        ];
+        must("cuCtxSetCurrent", rig.cuCtxSetCurrent(rig.context));
+        saw.codes(&codes);
+    }
+
     /// Memory of a pool is allocated and freed in stream order. It can also be freed at once, with
     /// `cuMemFree`, and `cuMemFreeAsync` also frees other memory.
     [since(11, 2), alone]
