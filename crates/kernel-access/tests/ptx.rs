@@ -321,6 +321,47 @@ fn instructions_compute_what_they_say() {
     assert!(compared > 7_000 && exact > 3_000, "{compared} {exact}");
 }
 
+/// An instruction that saturates is not the one that does not: where its result is not followed, no
+/// thread is said to be where the other one would lead it.
+#[test]
+fn what_saturates_does_not_wrap() {
+    let clamped = |signed: bool, bits: u32, of: i128| {
+        let most = (1_i128 << (bits - u32::from(signed))) - 1;
+        of.clamp(if signed { -most - 1 } else { 0 }, most) as u64
+    };
+    type Judge = fn(i128, i128, i128) -> i128;
+    let rows: [(&str, (bool, u32), Judge); 8] = [
+        ("add.sat.s32 %r0, %r1, %r2;", (true, 32), |a, b, _| a + b),
+        ("sub.sat.s32 %r0, %r1, %r2;", (true, 32), |a, b, _| a - b),
+        ("add.sat.s32 %r0, %r1, 2147483647;", (true, 32), |a, _, _| a + 0x7fff_ffff),
+        ("mad.hi.sat.s32 %r0, %r1, %r2, %r3;", (true, 32), |a, b, c| ((a * b) >> 32) + c),
+        ("cvt.sat.u8.s32 %r0, %r1;", (false, 8), |a, _, _| a),
+        ("cvt.sat.s16.s32 %r0, %r1;", (true, 16), |a, _, _| a),
+        ("cvt.sat.u16.s32 %rs0, %r1; cvt.u32.u16 %r0, %rs0;", (false, 16), |a, _, _| a),
+        ("cvt.sat.u32.s32 %r0, %r1;", (false, 32), |a, _, _| a),
+    ];
+    let numbers = [0, 1, 200, 300, 0xffff, 0x7fff_fff0, 0x8000_0000, 0xffff_fff0];
+    for (text, (signed, bits), judge) in rows {
+        let Ok(code) = code(&reading(text, 32)) else { continue };
+        for at in 0..512 {
+            let [a, b, c] = [at % 8, at / 8 % 8, at / 64].map(|at: usize| numbers[at]);
+            let [x, y, z] = [a, b, c].map(|of| number(true, 32, of));
+            let result = u32(clamped(signed, bits, judge(x, y, z)));
+            let parameters = [a, b, c].map(u64::to_le_bytes).concat();
+            let launch = Launch::new([1; 3], [1; 3], parameters);
+            let run = execute(&code, &launch, [0; 3], [0; 3], &mut |_, _| None, 1000);
+            let place = format!("{text} {a:#x} {b:#x} {c:#x}: {result:#x}");
+            for read in run.touched.iter().filter(|of| of.kind == AccessKind::Read) {
+                assert_eq!(read.address, result, "{place}");
+            }
+            for span in may_touch(&code, &launch).expect(&place) {
+                let bytes = span.bytes.unwrap_or(0..u64::MAX);
+                assert!(bytes.contains(&result), "{place} {bytes:x?}");
+            }
+        }
+    }
+}
+
 /// The accesses of a thread, each with its first byte and how many there are.
 fn touched(text: &str, parameters: &[u8]) -> Vec<(AccessKind, u64, u8)> {
     let code = code(text).unwrap_or_else(|error| panic!("{error}: {text}"));
