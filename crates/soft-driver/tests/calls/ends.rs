@@ -151,3 +151,56 @@ fn a_failure_ends_a_release_that_waits() {
     raw.record(event, stream);
     assert_eq!(unsafe { (raw.cuDevicePrimaryCtxRelease_v2)(0) }.0, OK);
 }
+
+/// A handle of a driver that was dropped, whose place another driver has: each call says that its
+/// driver has ended, whatever the kind of the handle.
+#[test]
+fn handles_of_a_dropped_driver_are_no_others() {
+    type Call = fn(&Raw, u64) -> u32;
+    fn handle<T>(of: u64) -> *mut T {
+        std::ptr::with_exposed_provenance_mut(of as usize)
+    }
+    let calls: [(&str, Call); 7] = [
+        ("context", |raw, of| unsafe { (raw.cuCtxSetCurrent)(handle(of)) }.0),
+        ("stream", |raw, of| unsafe { (raw.cuStreamQuery)(handle(of)) }.0),
+        ("event", |raw, of| unsafe { (raw.cuEventQuery)(handle(of)) }.0),
+        ("graph", |raw, of| unsafe { (raw.cuGraphDestroy)(handle(of)) }.0),
+        ("executable graph", |raw, of| unsafe { (raw.cuGraphExecDestroy)(handle(of)) }.0),
+        ("green context", |raw, of| unsafe { raw.cuGreenCtxDestroy.unwrap()(handle(of)) }.0),
+        ("wait", |raw, of| unsafe { (raw.cuEventSynchronize)(handle(of)) }.0),
+    ];
+    let made = |raw: &Raw| unsafe {
+        let (mut context, mut graph, mut exec) = (null_mut(), null_mut(), null_mut());
+        assert_eq!((raw.cuCtxGetCurrent)(&mut context).0, OK);
+        assert_eq!((raw.cuGraphCreate)(&mut graph, 0).0, OK);
+        assert_eq!(raw.cuGraphInstantiateWithFlags.unwrap()(&mut exec, graph, 0).0, OK);
+        let (mut green, mut description) = (null_mut(), null_mut());
+        let (mut all, kind) =
+            (CUdevResource::default(), CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM);
+        assert_eq!(raw.cuDeviceGetDevResource.unwrap()(0, &mut all, kind).0, OK);
+        assert_eq!(raw.cuDevResourceGenerateDesc.unwrap()(&mut description, &mut all, 1).0, OK);
+        assert_eq!(raw.cuGreenCtxCreate.unwrap()(&mut green, description, 0, 1).0, OK);
+        let (stream, event) = (raw.stream(1), raw.event(NO_TIMING));
+        [
+            context.expose_provenance() as u64,
+            stream.expose_provenance() as u64,
+            event.expose_provenance() as u64,
+            graph.expose_provenance() as u64,
+            exec.expose_provenance() as u64,
+            green.expose_provenance() as u64,
+            event.expose_provenance() as u64,
+        ]
+    };
+    let builder = || SoftDriver::builder().version(13, 0);
+    let former = made(&Raw::with(builder()));
+    // One of the next drivers has the place of that one.
+    let place = |handles: [u64; 7]| handles[1] >> 39;
+    let mut all = std::iter::repeat_with(|| Raw::with(builder())).take(64);
+    let raw = all.find(|raw| place(made(raw)) == place(former)).expect("places are used again");
+    let codes: Vec<_> =
+        calls.into_iter().zip(former).map(|((kind, call), of)| (kind, call(&raw, of))).collect();
+    // Of graphs a driver says no more than that it has no such one.
+    let code = |kind: &str| if kind.contains("graph") { INVALID_VALUE } else { DEINITIALIZED };
+    let expected = calls.map(|(kind, _)| (kind, code(kind)));
+    assert_eq!(codes, expected);
+}

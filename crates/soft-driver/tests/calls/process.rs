@@ -121,3 +121,67 @@ fn the_first_of_several_faults_decides() {
     assert_eq!([(); 4].map(|()| create()), [OK, 2, OK, 3]);
     assert_eq!(raw.soft.injected(), 2);
 }
+
+/// A program that takes the place of this one, or a child, has none of the driver's files.
+#[cfg(target_os = "linux")]
+#[test]
+fn no_file_of_the_driver_is_inherited() {
+    use cuda_events_test_support::pools::{Pool, alloc_from, create, props};
+    use cuda_soft_driver::abi::{AllocationProps, Location};
+    own_process!();
+    let flags = |file: i32| unsafe { libc::fcntl(file, libc::F_GETFD) };
+    let files = || -> Vec<i32> {
+        let all = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+        let mut all: Vec<i32> =
+            all.filter_map(|of| of.file_name().to_str()?.parse().ok()).collect();
+        // One was that of the list itself.
+        all.retain(|file| flags(*file) != -1);
+        all
+    };
+    let before = files();
+    let raw = Raw::with(SoftDriver::builder().version(13, 0));
+    // Memory that is mapped, pools and events of which other processes may have handles, and a
+    // semaphore of both.
+    let place = AllocationProps {
+        kind: 1,
+        handle_types: 0,
+        location: Location { kind: 1, id: 0 },
+        security_attributes: null_mut(),
+        flags: [0; 8],
+    };
+    let (mut memory, mut address) = (0_u64, 0_u64);
+    let bytes = 2 << 20_usize;
+    let made = [
+        call!(raw, cuMemCreate(&mut memory => *mut u64, bytes => usize,
+            &place => *const AllocationProps, 0 => u64)),
+        call!(raw, cuMemAddressReserve(&mut address => *mut u64, bytes => usize, 0 => usize,
+            0 => u64, 0 => u64)),
+        call!(raw, cuMemMap(address => u64, bytes => usize, 0 => usize, memory => u64, 0 => u64)),
+    ];
+    assert_eq!(made, [OK; 3]);
+    let pool: Pool = create(&raw, &props(1)).expect("a pool");
+    let block = alloc_from(&raw, 64, pool, legacy()).expect("memory");
+    let (mut exported, mut data) = (-1_i32, [0_u64; 8]);
+    let made = [
+        call!(raw, cuMemPoolExportToShareableHandle(&mut exported => *mut i32, pool => Pool,
+            1 => u32, 0 => u64)),
+        call!(raw, cuMemPoolExportPointer(&mut data => *mut [u64; 8], block => u64)),
+    ];
+    assert_eq!(made, [OK; 2]);
+    let event = raw.event(CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING);
+    let mut of_event = CUipcEventHandle::default();
+    let mut of_memory = [0_u8; 64];
+    let mut plain = 0;
+    unsafe {
+        assert_eq!((raw.cuIpcGetEventHandle)(&mut of_event, event).0, OK);
+        assert_eq!((raw.cuMemAlloc_v2)(&mut plain, 4096).0, OK);
+    }
+    let code = call!(raw, cuIpcGetMemHandle(of_memory.as_mut_ptr() => *mut u8, plain => u64));
+    assert_eq!(code, OK);
+    let opened: Vec<i32> = files().into_iter().filter(|file| !before.contains(file)).collect();
+    assert!(opened.len() > 5, "{opened:?}");
+    for file in opened {
+        let name = std::fs::read_link(format!("/proc/self/fd/{file}"));
+        assert!(flags(file) & libc::FD_CLOEXEC != 0, "{file}: {name:?}");
+    }
+}
