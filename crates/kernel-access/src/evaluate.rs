@@ -39,8 +39,9 @@ const MOST_FACTS: usize = 24;
 const MOST_ROUNDS: usize = 60;
 const MOST_STEPS: usize = 400_000;
 const MOST_WORK: u64 = 2_000_000;
-/// What was found is kept of the blocks of a kernel with so many: a state has twelve KiB.
-const MOST_KEPT: usize = 1024;
+/// What was found is kept of the blocks of a kernel if they have so many registers together: a block has
+/// up to four states with 40 bytes for each.
+const MOST_KEPT: usize = 1 << 18;
 
 /// An access to global memory as it may happen.
 #[derive(Clone, Debug)]
@@ -210,6 +211,7 @@ impl<'a> Evaluator<'a> {
         }
         let mut blocks: Vec<Option<Known>> = (0..count).map(|_| None).collect();
         let start = Rc::new(self.start());
+        let is_kept = count * self.code.counts.registers.iter().sum::<usize>() <= MOST_KEPT;
         for _ in 0..MOST_ROUNDS {
             let changes = self.symbols.changes;
             self.seen.clear();
@@ -264,9 +266,7 @@ impl<'a> Evaluator<'a> {
                 };
                 self.seen.extend(known.seen.iter().cloned());
                 edges.extend(known.next.iter().map(|(to, state)| ((at, *to), state.clone())));
-                if count <= MOST_KEPT
-                    && let Some(place) = blocks.get_mut(at)
-                {
+                if is_kept && let Some(place) = blocks.get_mut(at) {
                     *place = Some(known);
                 }
             }
