@@ -101,10 +101,18 @@ impl Form {
         })
     }
 
+    /// A bit for each symbol. Forms whose masks have no bit in common have no symbol in common.
+    fn mask(&self) -> u64 {
+        self.terms.iter().fold(0, |mask, term| mask | 1 << (term.0 % 64))
+    }
+
     pub(crate) fn and(&self, number: i128) -> Option<Self> {
         self.plus(number, &Self::number(1))
     }
 }
+
+/// Forms that are not negative, with their masks.
+type Facts<'a> = &'a [(u64, &'a Form)];
 
 /// What is known of a symbol.
 #[derive(Clone, Debug)]
@@ -431,8 +439,15 @@ impl Symbols {
     /// Bounds of the number by those of its symbols alone: wider than [`bounds`](Self::bounds), and
     /// had at once.
     fn own_bounds(&self, form: &Form) -> Bounds {
-        let low = form.times(-1).and_then(|negative| self.plain(&negative, &[], 0, &mut 0));
-        (low.map(|most| -most), self.plain(form, &[], 0, &mut 0))
+        (self.own_most(form, -1).map(|most| -most), self.own_most(form, 1))
+    }
+
+    /// The largest that the number, or its negative, can be by that.
+    fn own_most(&self, form: &Form, sign: i128) -> Option<i128> {
+        form.terms.iter().try_fold(form.constant * sign, |sum, &(symbol, factor)| {
+            let factor = factor * sign;
+            sum.checked_add(self.most_of_symbol(symbol, factor)?.checked_mul(factor)?)
+        })
     }
 
     /// Whether the number is not negative where all `facts` are not.
@@ -483,20 +498,22 @@ impl Symbols {
     }
 
     fn new_bounds(&self, form: &Form, facts: &[Form]) -> Bounds {
+        let facts: Vec<_> = facts.iter().map(|fact| (fact.mask(), fact)).collect();
         let mut work = TRIED;
         let low = form
             .times(-1)
-            .and_then(|negative| self.most(&negative, facts, 3, &mut work))
+            .and_then(|negative| self.most(&negative, &facts, 3, &mut work))
             .map(|most| -most);
         let mut work = TRIED;
-        (low, self.most(form, facts, 3, &mut work))
+        (low, self.most(form, &facts, 3, &mut work))
     }
 
-    fn most(&self, form: &Form, facts: &[Form], depth: u32, work: &mut u32) -> Option<i128> {
-        let mut best = self.plain(form, facts, depth, work);
+    fn most(&self, form: &Form, facts: Facts<'_>, depth: u32, work: &mut u32) -> Option<i128> {
         if depth == 0 || form.terms.is_empty() {
-            return best;
+            return self.own_most(form, 1);
         }
+        let mut best = self.plain(form, facts, depth, work);
+        let mask = form.mask();
         let mut try_fact = |fact: &Form, work: &mut u32| {
             for &(symbol, factor) in &fact.terms {
                 let own = form.factor(symbol);
@@ -526,7 +543,7 @@ impl Symbols {
                 };
             }
         };
-        for fact in facts {
+        for (_, fact) in facts.iter().filter(|fact| fact.0 & mask != 0) {
             try_fact(fact, work);
         }
         for &(symbol, _) in &form.terms {
@@ -595,15 +612,8 @@ impl Symbols {
             (Kind::Quotient(of, divisor, division), _) => {
                 let (grown, mut most) = division.most.get();
                 if grown != self.grown {
-                    most = [1, -1].map(|sign| {
-                        let mut sum = of.constant * sign;
-                        for &(symbol, factor) in &of.terms {
-                            let factor = factor * sign;
-                            let most = self.most_of_symbol(symbol, factor)?.checked_mul(factor)?;
-                            sum = sum.checked_add(most)?;
-                        }
-                        Some((sum * sign).div_euclid(*divisor))
-                    });
+                    most = [1, -1]
+                        .map(|sign| Some((self.own_most(of, sign)? * sign).div_euclid(*divisor)));
                     division.most.set((self.grown, most));
                 }
                 most[usize::from(factor < 0)]?
@@ -612,7 +622,7 @@ impl Symbols {
     }
 
     /// The sum of the largest terms.
-    fn plain(&self, form: &Form, facts: &[Form], depth: u32, work: &mut u32) -> Option<i128> {
+    fn plain(&self, form: &Form, facts: Facts<'_>, depth: u32, work: &mut u32) -> Option<i128> {
         let mut sum = form.constant;
         for &(symbol, factor) in &form.terms {
             let limit = match self.symbols.get(symbol as usize)? {
