@@ -6,7 +6,7 @@ use cuda_order_check_engine::feed::{
 };
 use cuda_order_check_engine::{
     Access, AccessKind, Cell, Compare, ContextId, EventId, Finding, GraphId, HostOrder, Options,
-    StreamId, ThreadId, Warnings,
+    Problem, StreamId, ThreadId, Warnings,
 };
 
 /// How many findings there were, and their texts.
@@ -76,6 +76,73 @@ fn order_that_is_reported_is_not_assumed() {
         feed.write_value(B, None, Cell { address: PINNED + 64, bytes: 4 }, 1);
         feed.begin("cuMemcpyHtoDAsync_v2", 4, None);
         assert_eq!(feed.assumed().count(), count, "{order:?}");
+    }
+}
+
+/// A misuse of an object, and a race, are each reported once for the two calls by their places: in a
+/// loop there is one, and of another call, or of another problem, there is another one.
+#[test]
+fn what_is_found_again_is_reported_once() {
+    const DESTROYED: Problem = Problem::UseAfterDestroy;
+    const IN_USE: Problem = Problem::DestroyedWhileUsed;
+    let misuses = |uses: &[(&'static str, &'static str, Problem)]| {
+        findings(|feed| {
+            for (at, (destroys, uses, problem)) in uses.iter().enumerate() {
+                feed.begin(destroys, 10 + 2 * at as u64, None);
+                let earlier = feed.caller();
+                feed.begin(uses, 11 + 2 * at as u64, None);
+                feed.object_misused(*problem, earlier);
+            }
+        })
+    };
+    let (one, two) = (("destroy", "record", DESTROYED), ("destroy", "wait", DESTROYED));
+    for (uses, found) in [
+        (&[one][..], 1),
+        (&[one, one, one], 1),
+        (&[one, two, one, two], 2),
+        (&[one, ("destroy again", "record", DESTROYED)], 2),
+        (&[("synchronize", "destroy", IN_USE), ("synchronize", "destroy", IN_USE)], 1),
+    ] {
+        assert_eq!(misuses(uses), found, "{uses:?}");
+    }
+    let races = |names: &[&'static str]| {
+        findings(|feed| {
+            for (at, name) in names.iter().enumerate() {
+                feed.begin(name, 10 + at as u64, None);
+                let stream = StreamId(at as u64 % 2 + 0xa);
+                feed.write(stream, None, &[Access::write(DEVICE, 64)]);
+            }
+        })
+    };
+    assert_eq!(races(&["memset", "copy"]), 1);
+    assert_eq!(races(&["memset", "copy", "memset", "copy"]), 1);
+    assert_eq!(races(&["memset", "copy", "memset", "other", "memset"]), 2);
+}
+
+/// A stream has its name in reports whenever that was given, also before the stream is known, and the
+/// last one that it had until the report.
+#[test]
+fn a_stream_has_its_name_whenever_it_was_given() {
+    type Call = fn(&mut Feed<Count>);
+    let named: Call = |feed| feed.stream_name(A, "uploads");
+    let used: Call = |feed| feed.write(A, None, &[Access::write(DEVICE, 64)]);
+    let other: Call = |feed| feed.write(B, None, &[Access::write(DEVICE, 64)]);
+    let renamed: Call = |feed| feed.stream_name(A, "downloads");
+    for (calls, name) in [
+        (&[used, other][..], None),
+        (&[named, used, other], Some("uploads")),
+        (&[used, named, other], Some("uploads")),
+        (&[other, named, used], Some("uploads")),
+        (&[named, renamed, used, other], Some("downloads")),
+        (&[used, other, named], None),
+    ] {
+        let mut feed = Feed::new(Options::default(), Count::default());
+        feed.begin("calls", 1, None);
+        feed.allocate(DEVICE, 4096, Memory::Device);
+        calls.iter().for_each(|call| call(&mut feed));
+        let Count(count, text) = feed.observer();
+        let found = ["uploads", "downloads"].map(|of| text.contains(of).then_some(of));
+        assert_eq!((*count, found.into_iter().flatten().next()), (1, name), "{text}");
     }
 }
 
