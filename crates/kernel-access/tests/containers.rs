@@ -44,6 +44,23 @@ fn kernels_have_their_code_and_their_parameters() {
     assert!(cubin.kernel("no such").is_none());
 }
 
+/// The compiler writes no attribute where there are no parameters, and the bank ends where they would be.
+#[test]
+fn a_kernel_without_parameters_has_none() {
+    let code = code();
+    let bank = [0; 0x160];
+    let sections: [(&str, &[u8]); 4] = [
+        (".text.none", &code),
+        (".nv.constant0.none", &bank),
+        (".nv.constant0.k", &bank),
+        (".text.called", &code),
+    ];
+    let image = cubin_with(0x0600_5004, 8, &[("k", &code, &[(0, 8)])], &sections);
+    let cubin = Cubin::parse(&image).expect("a cubin");
+    let bank = |name| cubin.kernel(name).expect("it is there").parameter_bank;
+    assert_eq!(["none", "k", "called"].map(bank), [Some((0x160, 0)), Some((0x210, 8)), None]);
+}
+
 #[test]
 fn constants_are_a_kernels_own_and_whole() {
     let code = code();

@@ -224,6 +224,11 @@ impl<'a> Cubin<'a> {
                 let of_kernel = |other: &str| other.strip_prefix(prefix) == Some(name);
                 named.iter().find(|(other, section)| of_kernel(other) && section.size > 0)
             };
+            if kernel.parameters.is_empty() && kernel.parameter_bank.is_none() {
+                // A kernel without parameters has no attribute for them; they would be at the end.
+                kernel.parameter_bank = bank(".nv.constant0.")
+                    .and_then(|(_, section)| Some((section.size.try_into().ok()?, 0)));
+            }
             let filled_in = [".rel.nv.constant2.", ".rela.nv.constant2."];
             if let Some((_, section)) = bank(".nv.constant2.")
                 && filled_in.into_iter().all(|prefix| bank(prefix).is_none())
