@@ -106,8 +106,8 @@ impl Agent {
     }
 }
 
-/// `stream 0x51`, `node 2 of a graph in stream copies`, `a host function in stream 0x51`, `thread
-/// main`.
+/// `stream 0x51`, `node 2 of a graph in stream 0x51 "copies"`, `a host function in stream 0x51`,
+/// `thread main`.
 impl fmt::Display for Agent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {

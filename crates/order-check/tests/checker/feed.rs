@@ -119,6 +119,59 @@ fn what_is_found_again_is_reported_once() {
     assert_eq!(races(&["memset", "copy", "memset", "other", "memset"]), 2);
 }
 
+/// The place of each side in words, as a report in JSON has it.
+#[test]
+fn the_place_of_an_access_is_in_words() {
+    #[derive(Default)]
+    struct Places(Vec<String>);
+
+    impl Observer for Places {
+        fn thread(&self) -> ThreadId {
+            ThreadId(1)
+        }
+
+        fn thread_name(&self, thread: ThreadId) -> String {
+            thread.0.to_string()
+        }
+
+        fn finding(&mut self, finding: Finding) {
+            let report = finding.report().expect("an error");
+            self.0.extend([&report.first, &report.second].map(|side| side.agent.to_string()));
+        }
+    }
+
+    type Call = fn(&mut Feed<Places>);
+    let node = |work| GraphNode { work, after: Vec::new() };
+    let work = || vec![GraphWork::Work(vec![Access::write(DEVICE, 64)])];
+    let others = || vec![GraphWork::Work(Vec::new())];
+    for (graph, place) in [
+        (vec![node(work())], "node 0 of a graph in stream 0xa"),
+        (vec![node(others()), node(others()), node(work())], "node 2 of a graph in stream 0xa"),
+    ] {
+        let others: [(Call, &str); 3] = [
+            (|feed| feed.work(B, &[Access::read(DEVICE, 4)]), "stream 0xb"),
+            (|feed| feed.host(&[Access::read(DEVICE, 4)]), "thread 1"),
+            (
+                |feed| {
+                    feed.stream_name(B, "copies");
+                    feed.write(B, None, &[Access::write(DEVICE, 4)]);
+                },
+                "stream 0xb \"copies\"",
+            ),
+        ];
+        for (other, second) in others {
+            let mut feed = Feed::new(Options::default(), Places::default());
+            feed.begin("calls", 1, None);
+            feed.allocate(DEVICE, 4096, Memory::Device);
+            feed.graph(GraphId(1), graph.clone());
+            feed.launch(A, GraphId(1));
+            feed.launched();
+            other(&mut feed);
+            assert_eq!(feed.observer().0, [place, second]);
+        }
+    }
+}
+
 /// A stream has its name in reports whenever that was given, also before the stream is known, and the
 /// last one that it had until the report.
 #[test]
