@@ -565,6 +565,37 @@ mod tests {
         assert_ne!(call("step", None).path(), call("epoch", None).path());
     }
 
+    /// The reasons that came most often come first, and the number of others is said.
+    #[test]
+    fn possible_findings_are_summed_up() {
+        let _turn = crate::hooks::tests::TURN.lock();
+        let settings = Settings::from_text("log=/dev/null").expect("it is valid");
+        crate::watch::start::start(&|_| core::ptr::null_mut(), &settings);
+        for kernels in [0, 1, 2, SHOWN, SHOWN + 1, SHOWN + 5] {
+            let lines = crate::watch::walk::enter(|watch| {
+                let output = watch.feed.observer_mut();
+                output.possible = Possible::default();
+                for (at, _) in (0..kernels).flat_map(|at| (0..=at).map(move |of| (at, of))) {
+                    output.possible(format!("kernel {at}"), "it may".into());
+                }
+                output.lines_of_possible()
+            });
+            let count = kernels * (kernels + 1) / 2;
+            let first = match count {
+                0 => None,
+                1 => Some("1 possible finding was not reported: --possible".to_owned()),
+                _ => Some(format!("{count} possible findings were not reported: --possible")),
+            };
+            let line = |at| format!("possible, {} times: kernel {at}: it may", at + 1);
+            let mut expected: Vec<String> = first.into_iter().collect();
+            expected.extend((0..kernels).rev().take(SHOWN).map(line));
+            let others = kernels.saturating_sub(SHOWN);
+            let last = format!("possible: and {others} other kernels");
+            expected.extend((others > 0).then_some(last));
+            assert_eq!(lines, Some(expected));
+        }
+    }
+
     /// All names are there, unless there are more than fit.
     #[test]
     fn a_region_names_those_around_it() {
