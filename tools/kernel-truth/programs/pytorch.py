@@ -158,8 +158,10 @@ def indexing():
     index = i(100, 40)
     a[index], a.index_select(0, index), torch.gather(a, 1, i(30, 100, 7)), torch.take(a, i(3000, 50))
     a[index, i(30, 40)]
-    a.scatter_(1, i(30, 100, 5), r(100, 5)), a.scatter_add_(1, i(30, 100, 5), r(100, 5))
-    a.index_add_(0, index, r(40, 30)), a.index_copy_(0, index, r(40, 30)), a.index_fill_(1, i(30, 3), 2.0)
+    # Places that are written once: otherwise it is chance which value is last.
+    once, columns = torch.randperm(100, device=D)[:40], r(100, 30).argsort(1)[:, :5]
+    a.scatter_(1, columns, r(100, 5)), a.scatter_add_(1, i(30, 100, 5), r(100, 5))
+    a.index_add_(0, index, r(40, 30)), a.index_copy_(0, once, r(40, 30)), a.index_fill_(1, i(30, 3), 2.0)
     a[index] = 3
     a[index, i(30, 40)] += 1
     a[a > 1], a.masked_fill_(a > 1, 0), a.masked_select(a < 0), torch.nonzero(a > 0), torch.where(a > 0, a, -a)
