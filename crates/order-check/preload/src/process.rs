@@ -1,10 +1,8 @@
 //! The end of the process by a signal, or without the handlers of the exit.
 
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::ffi::CString;
-use std::io::Error;
-use std::sync::OnceLock;
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
+use std::io::{Error, Write};
 
 use cuda_order_check_engine::pipe::without_signal;
 
@@ -30,8 +28,8 @@ static WRITTEN: AtomicBool = AtomicBool::new(false);
 /// sleeps all the while: it waits for what the interrupted thread has, such as an allocator's lock.
 const PATIENCE: u32 = 10_000;
 const ASLEEP: u32 = 200;
-/// The file with the thread's state.
-static STATUS: OnceLock<CString> = OnceLock::new();
+/// The thread's number, from its beginning.
+static NUMBER: AtomicI32 = AtomicI32::new(0);
 
 /// Has the summary written also if a signal ends the process.
 pub fn watch_process() {
@@ -70,9 +68,7 @@ fn wanted() -> u32 {
 fn watch_signals() {
     let ends = || {
         // SAFETY: it has no preconditions.
-        let number = unsafe { libc::gettid() };
-        let _ =
-            STATUS.set(CString::new(format!("/proc/self/task/{number}/stat")).unwrap_or_default());
+        NUMBER.store(unsafe { libc::gettid() }, Ordering::Release);
         loop {
             let bits = wanted();
             summary();
@@ -85,6 +81,14 @@ fn watch_signals() {
     let thread = std::thread::Builder::new().name("cuda-order-check".to_owned());
     if all_signals_blocked(|| thread.spawn(ends)).is_err() {
         return;
+    }
+    // It allocates as it begins, and a signal that the program gets next would interrupt that. A second
+    // at most.
+    for _ in 0..PATIENCE {
+        if NUMBER.load(Ordering::Acquire) != 0 {
+            break;
+        }
+        pause(100_000);
     }
     ends_by(Ends { instead_of, is_own });
     PROCESS.store(std::process::id(), Ordering::Release);
@@ -175,7 +179,6 @@ pub fn before_exit() {
 
 /// Waits for the summary, though not without end. A handler may call it.
 fn is_written() -> bool {
-    let pause = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
     let mut asleep = 0;
     for _ in 0..PATIENCE {
         if WRITTEN.load(Ordering::Acquire) {
@@ -185,17 +188,26 @@ fn is_written() -> bool {
         if asleep == ASLEEP {
             return false;
         }
-        // SAFETY: a time, and no place for what is left of it.
-        unsafe { libc::nanosleep(&pause, core::ptr::null_mut()) };
+        pause(1_000_000);
     }
     false
+}
+
+fn pause(nanoseconds: libc::c_long) {
+    let time = libc::timespec { tv_sec: 0, tv_nsec: nanoseconds };
+    // SAFETY: a time, and no place for what is left of it.
+    unsafe { libc::nanosleep(&time, core::ptr::null_mut()) };
 }
 
 /// Whether the thread sleeps, by the letter after its name, which is in brackets. On a busy machine
 /// one that works may wait for its turn for long, and does not sleep.
 fn sleeps() -> bool {
-    let Some(path) = STATUS.get() else { return false };
-    let mut text = [0_u8; 64];
+    // Nothing here may allocate.
+    let (mut path, mut text) = ([0_u8; 48], [0_u8; 64]);
+    let number = NUMBER.load(Ordering::Acquire);
+    if write!(&mut path[..47], "/proc/self/task/{number}/stat").is_err() {
+        return false;
+    }
     // SAFETY: a path, and a place for so many bytes. These are calls that a handler may make.
     let count = unsafe {
         let flags = libc::O_RDONLY | libc::O_CLOEXEC;

@@ -121,16 +121,22 @@ fn an_end_in_a_handler_says_if_there_is_no_summary() {
         [("free", 1, 0), ("locked", 0, 1), ("inside", 0, 1), ("default", 1, 0)]
     {
         use std::os::unix::process::ExitStatusExt;
-        let begin = std::time::Instant::now();
-        let (done, errors) = run_compiled(&folder, &[], &["./handler", how]);
-        // One that works is waited for ten seconds, one that sleeps for none.
-        assert!(begin.elapsed().as_secs() < 8, "{how}: {errors}");
-        // The default is the checker's own, which lets the thread go on and has the process end.
-        let ended = if how == "default" { (None, Some(libc::SIGTERM)) } else { (Some(7), None) };
-        assert_eq!((done.status.code(), done.status.signal()), ended, "{how}: {errors}");
-        let found = ["order check: 0 findings in", "the summary needs, so there is none"]
-            .map(|text| errors.matches(text).count());
-        assert_eq!(found, [summaries, lines], "{how}: {errors}");
+        let is_soon = |_| {
+            let begin = std::time::Instant::now();
+            let (done, errors) = run_compiled(&folder, &[], &["./handler", how]);
+            let took = begin.elapsed().as_secs();
+            // The default is the checker's own, which lets the thread go on and has the process end.
+            let ended =
+                if how == "default" { (None, Some(libc::SIGTERM)) } else { (Some(7), None) };
+            assert_eq!((done.status.code(), done.status.signal()), ended, "{how}: {errors}");
+            let found = ["order check: 0 findings in", "the summary needs, so there is none"]
+                .map(|text| errors.matches(text).count());
+            assert_eq!(found, [summaries, lines], "{how}: {errors}");
+            took < 8
+        };
+        // One that works is waited for ten seconds, one that sleeps for none; a busy machine may take
+        // longer once.
+        assert!((0..5).any(is_soon), "{how}");
     }
 }
 
