@@ -151,7 +151,7 @@ pub(crate) fn launch_accepted(
 }
 
 /// The user objects of a graph, and of the child graphs of its nodes.
-fn objects_within(watch: &Watch, graph: Handle) -> BTreeSet<u64> {
+pub(crate) fn objects_within(watch: &Watch, graph: Handle) -> BTreeSet<u64> {
     let objects = &watch.host_functions.objects;
     if objects.is_empty() {
         return BTreeSet::new();

@@ -3,6 +3,7 @@
 use cuda_order_check_engine::Compare;
 
 use crate::call::{Call, Handle, read};
+use crate::hooks::graphs::objects_within;
 use crate::model::host_functions;
 use crate::names::{Edited, base, edited};
 use crate::watch::Watch;
@@ -85,12 +86,12 @@ pub(crate) fn unmodelled(name: &'static str, arguments: &[Handle; 6]) {
         Some(what) => {
             watch.seen.allocating += u64::from(allocates(name, arguments));
             watch.graphs.edited(what, arguments);
-            // The child is a copy, which holds what the graph holds.
-            if let Edited::Graph(at) = what
-                && let Some(objects) = watch.host_functions.objects.get(&child(name, arguments))
-            {
-                let (objects, graph) = (objects.clone(), arguments[at]);
-                watch.host_functions.objects.entry(graph).or_default().extend(objects);
+            // The child is a copy, which holds what the graph and its own children hold.
+            if let (Edited::Graph(at), graph @ 1..) = (what, child(name, arguments)) {
+                let objects = objects_within(watch, graph);
+                if !objects.is_empty() {
+                    watch.host_functions.objects.entry(arguments[at]).or_default().extend(objects);
+                }
             }
         }
         None => {

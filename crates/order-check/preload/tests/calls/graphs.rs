@@ -399,7 +399,7 @@ unsafe extern "C" fn object_ends(memory: *mut c_void) {
 fn an_object_ends_after_the_launches_of_what_holds_it() {
     /// Makes a graph executable. Somewhere on the way a graph gets the object.
     type Way = fn(&Built<'_>, &dyn Fn(CUgraph)) -> CUgraphExec;
-    let ways: [(&str, Way); 9] = [
+    let ways: [(&str, Way); 10] = [
         ("the graph", |graph, retain| {
             retain(graph.graph);
             graph.exec()
@@ -431,6 +431,14 @@ fn an_object_ends_after_the_launches_of_what_holds_it() {
             assert_eq!(code, OK);
             retain(child);
             only(parent, |of| of.exec())
+        }),
+        ("the child of a child", |graph, retain| {
+            let (parent_of, mut child) = (parent(graph), null_mut());
+            let code = call!(graph.p.raw, cuGraphChildGraphNodeGetGraph(
+                parent_of.nodes[0] => CUgraphNode, &mut child => *mut CUgraph));
+            assert_eq!(code, OK);
+            retain(child);
+            only(parent_of, |of| only(parent(of), |of| of.exec()))
         }),
         ("an update with a parent", |graph, retain| {
             retain(graph.graph);
