@@ -8,7 +8,7 @@ use core::ffi::{c_int, c_uint};
 use crate::abi::*;
 use crate::arg::{ContextArg, EventArg, In, Ptr};
 use crate::context;
-use crate::context::all_streams::{after_work_of, ctx_wait_event, record_all};
+use crate::context::all_streams::{after_work_of, ctx_wait_event, named_context, record_all};
 use crate::context::primary;
 use crate::context::primary::reset_primary;
 use crate::device::{self, MULTIPROCESSORS};
@@ -161,11 +161,7 @@ pub(crate) fn ctx_get_dev_resource(
     let state = call.ready()?;
     resource.required()?;
     known_type(kind)?;
-    if context.is_null() {
-        return Err(INVALID_CONTEXT);
-    }
-    let context = state.context(call, context)?;
-    state.usable(context)?;
+    let context = named_context(&state, call, context)?;
     let part = match state.greens.of(context) {
         // What a green context has can be split again.
         Some((_, green)) => Part { split: 0, ..green.part },

@@ -143,6 +143,8 @@ fn value(state: &State, attribute: u32, address: u64) -> Option<Value> {
         13 => Some(Value::Word(u32::from(known.is_some()))),
         // Handles that it could be shared by, what a device may do with it (read and write), how long
         // the mapping is and where it begins.
+        // Of maps they are not known.
+        14 | 16 if known.as_ref().is_some_and(|known| known.context.is_none()) => None,
         14 => wide(None),
         16 => Some(Value::Word(if known.is_some() { 3 } else { 0 })),
         18 => wide(known.map(|known| known.bytes)),

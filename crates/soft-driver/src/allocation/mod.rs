@@ -72,15 +72,22 @@ pub(crate) fn allocate(
     address.put(base)
 }
 
+/// No context need be current, but that of the memory must not have failed. One that is gone, as a
+/// green context may be, is as good as another.
+fn may_free(state: &State, call: &CallFrame, address: u64) -> Answer {
+    state.permitted(call)?;
+    let known = state.memory.addresses.describe(address);
+    let failure = known.and_then(|known| state.engine.contexts.failure(known.context?));
+    failure.map_or(Ok(()), Err)
+}
+
 pub(crate) fn mem_free(call: &CallFrame, address: CUdeviceptr) -> Answer {
     let mut state = call.ready()?;
     state.captures.refuse_unsafe()?;
     if address == 0 {
         return Ok(());
     }
-    if let Some(allocation) = state.memory.addresses.starting_at(address) {
-        state.usable(allocation.context)?;
-    }
+    may_free(&state, call, address)?;
     let device = state.memory.freed_after_work_of(address);
     if let Some(device) = device {
         state = after_work_of(call, state, device)?;
@@ -112,13 +119,10 @@ pub(crate) fn mem_free_host(call: &CallFrame, memory: Memory) -> Answer {
     if memory.is_null() {
         return Ok(());
     }
+    may_free(&state, call, memory.addr())?;
     let device = match state.memory.addresses.starting_at(memory.addr()) {
         Some(Allocation { kind: Kind::Registered(_), .. }) => return Err(INVALID_VALUE),
-        Some(found) => {
-            state.usable(found.context)?;
-            found.kind.is_host().then_some(found.device)
-        }
-        None => None,
+        found => found.filter(|allocation| allocation.kind.is_host()).map(|found| found.device),
     };
     if let Some(device) = device {
         state = after_work_of(call, state, device)?;

@@ -44,7 +44,8 @@ pub(crate) fn ctx_synchronize_of(call: &CallFrame, context: ContextArg) -> Answe
     synchronize(call, state, context)
 }
 
-fn context_or_current(
+/// A context that must be named: none is not the current one.
+pub(crate) fn named_context(
     state: &State,
     call: &CallFrame,
     context: ContextArg,
@@ -60,7 +61,7 @@ fn context_or_current(
 /// Records all work of a context: done when every stream has done what it has now.
 pub(crate) fn ctx_record_event(call: &CallFrame, context: ContextArg, event: EventArg) -> Answer {
     let state = call.ready()?;
-    let context = context_or_current(&state, call, context)?;
+    let context = named_context(&state, call, context)?;
     let event = state.event(call, event)?;
     if !state.go_together(state.events[event].context, context) {
         return Err(INVALID_HANDLE);
@@ -90,7 +91,7 @@ pub(crate) fn record_all(call: &CallFrame, mut state: Locked, context: u32, even
 /// stream waits from its next operation on; until then it is as idle as it was.
 pub(crate) fn ctx_wait_event(call: &CallFrame, context: ContextArg, event: EventArg) -> Answer {
     let mut state = call.ready()?;
-    let context = context_or_current(&state, call, context)?;
+    let context = named_context(&state, call, context)?;
     let event = state.event(call, event)?;
     state.captures.refuse_in_context(context)?;
     let entry = &state.events[event];

@@ -41,11 +41,14 @@ impl State {
         Ok(context)
     }
 
+    /// Whether the call is made outside of host functions.
+    pub(crate) fn permitted(&self, call: &CallFrame) -> Answer {
+        if call.machine.in_host_function(self.life.epoch) { Err(NOT_PERMITTED) } else { Ok(()) }
+    }
+
     /// The current context, if work can be submitted to it.
     pub(crate) fn current(&self, call: &CallFrame) -> Result<u32, CUresult> {
-        if call.machine.in_host_function(self.life.epoch) {
-            return Err(NOT_PERMITTED);
-        }
+        self.permitted(call)?;
         let context = self.top(call).ok_or(INVALID_CONTEXT)?;
         self.usable(context)?;
         Ok(context)

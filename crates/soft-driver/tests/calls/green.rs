@@ -61,6 +61,26 @@ fn green(raw: &Raw, of: &[CUdevResource]) -> (CUgreenCtx, CUdevResource) {
     (green, has)
 }
 
+/// Memory outlives the green context that it was allocated in.
+#[test]
+fn memory_of_a_green_context_that_is_gone_is_freed() {
+    let raw = Raw::with(SoftDriver::builder().version(13, 0));
+    let own = raw.retain(0);
+    let (parts, _) = split(&raw, &whole(&raw, 0), 1, 0, 40).unwrap();
+    let (green, _) = green(&raw, &parts);
+    let (mut context, mut memory, mut host) = (null_mut(), 0, null_mut());
+    unsafe {
+        assert_eq!(raw.cuCtxFromGreenCtx.unwrap()(&mut context, green).0, OK);
+        raw.set_current(context);
+        assert_eq!((raw.cuMemAlloc_v2)(&mut memory, 64).0, OK);
+        assert_eq!((raw.cuMemHostAlloc)(&mut host, 64, 0).0, OK);
+        raw.set_current(own);
+        assert_eq!(raw.cuGreenCtxDestroy.unwrap()(green).0, OK);
+        assert_eq!((raw.cuMemFree_v2)(memory).0, OK);
+        assert_eq!((raw.cuMemFreeHost)(host).0, OK);
+    }
+}
+
 /// Every split of a device, and of what a green context has: sizes are whole units, the parts are
 /// equal, and with the remainder they are all that there was.
 #[test]

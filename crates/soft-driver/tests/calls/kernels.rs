@@ -973,13 +973,18 @@ fn kernels_in_a_random_order() {
 #[test]
 fn a_kernel_that_calls_the_driver() {
     let raw = Raw::new();
-    let query = raw.cuCtxSynchronize;
+    let (query, free) = (raw.cuCtxSynchronize, raw.cuMemFree_v2);
+    let mut memory = 0;
+    assert_eq!(unsafe { (raw.cuMemAlloc_v2)(&mut memory, 64) }.0, OK);
     let (send, receive) = std::sync::mpsc::channel();
-    raw.soft.kernel("calls", move |_| send.send(unsafe { query() }.0).unwrap());
+    raw.soft.kernel("calls", move |_| {
+        // No context need be current to free memory.
+        send.send(unsafe { [query().0, free(memory).0] }).unwrap();
+    });
     let calls = function(&raw, c"calls");
     assert_eq!(launch(&raw, calls, legacy(), 0, 0), OK);
     raw.sync(legacy());
-    assert_eq!(receive.try_recv(), Ok(NOT_PERMITTED));
+    assert_eq!(receive.try_recv(), Ok([NOT_PERMITTED; 2]));
 }
 
 /// The closures end with the driver, at the latest.

@@ -159,6 +159,10 @@ fn no_file_of_the_driver_is_inherited() {
         call!(raw, cuMemMap(address => u64, bytes => usize, 0 => usize, memory => u64, 0 => u64)),
     ];
     assert_eq!(made, [OK; 3]);
+    // It is mapped, and not allocated.
+    let pointer = std::ptr::with_exposed_provenance_mut(address as usize);
+    let freed = unsafe { [(raw.cuMemFree_v2)(address).0, (raw.cuMemFreeHost)(pointer).0] };
+    assert_eq!(freed, [INVALID_VALUE; 2]);
     let pool: Pool = create(&raw, &props(1)).expect("a pool");
     let block = alloc_from(&raw, 64, pool, legacy()).expect("memory");
     let (mut exported, mut data) = (-1_i32, [0_u64; 8]);
