@@ -195,12 +195,12 @@ const REMEMBERED: usize = 1 << 15;
 impl Known {
     /// Those with these facts.
     fn with(&mut self, facts: &[Form]) -> Option<&mut Remembered> {
+        if self.count > REMEMBERED {
+            *self = Self::default();
+        }
         let at = match self.facts.get(facts) {
             Some(&at) => at,
             None => {
-                if self.count > REMEMBERED {
-                    *self = Self::default();
-                }
                 self.bounds.push(Remembered { facts: (u64::MAX, 0), ..Remembered::default() });
                 self.facts.insert(facts.to_vec(), self.bounds.len() - 1);
                 self.bounds.len() - 1
@@ -439,13 +439,13 @@ impl Symbols {
     /// Bounds of the number by those of its symbols alone: wider than [`bounds`](Self::bounds), and
     /// had at once.
     fn own_bounds(&self, form: &Form) -> Bounds {
-        (self.own_most(form, -1).map(|most| -most), self.own_most(form, 1))
+        (self.own_most(form, -1).and_then(i128::checked_neg), self.own_most(form, 1))
     }
 
     /// The largest that the number, or its negative, can be by that.
     fn own_most(&self, form: &Form, sign: i128) -> Option<i128> {
-        form.terms.iter().try_fold(form.constant * sign, |sum, &(symbol, factor)| {
-            let factor = factor * sign;
+        form.terms.iter().try_fold(form.constant.checked_mul(sign)?, |sum, &(symbol, factor)| {
+            let factor = factor.checked_mul(sign)?;
             sum.checked_add(self.most_of_symbol(symbol, factor)?.checked_mul(factor)?)
         })
     }
@@ -463,14 +463,14 @@ impl Symbols {
             return (Some(form.constant), Some(form.constant));
         };
         // Those of its terms, and of their negative: unrolled code asks for the same at many offsets.
-        let is_negative = factor < 0;
+        let is_negative = factor < 0 && form.terms.iter().all(|&(_, factor)| factor != i128::MIN);
         let negative = || form.terms.iter().map(|&(symbol, factor)| (symbol, -factor)).collect();
         let terms: Cow<'_, [(Symbol, i128)]> =
             if is_negative { Cow::Owned(negative()) } else { Cow::Borrowed(&form.terms) };
         let (low, high) = self.bounds_of(&terms, facts);
         let with = |number: Option<i128>| number?.checked_add(form.constant);
         if is_negative {
-            (with(high.map(|high| -high)), with(low.map(|low| -low)))
+            (with(high.and_then(i128::checked_neg)), with(low.and_then(i128::checked_neg)))
         } else {
             (with(low), with(high))
         }
@@ -482,7 +482,7 @@ impl Symbols {
                 let grown = facts.iter().map(|fact| self.changed(&fact.terms).grown).max();
                 all.facts = (self.changes, grown.unwrap_or_default());
             }
-            if let Some((changes, bounds)) = all.bounds.get_mut(terms)
+            if let Some((changes, bounds)) = all.bounds.get(terms)
                 && all.facts.1.max(self.changed(terms).grown) <= *changes
             {
                 return *bounds;
@@ -503,7 +503,7 @@ impl Symbols {
         let low = form
             .times(-1)
             .and_then(|negative| self.most(&negative, &facts, 3, &mut work))
-            .map(|most| -most);
+            .and_then(i128::checked_neg);
         let mut work = TRIED;
         (low, self.most(form, &facts, 3, &mut work))
     }
@@ -612,8 +612,10 @@ impl Symbols {
             (Kind::Quotient(of, divisor, division), _) => {
                 let (grown, mut most) = division.most.get();
                 if grown != self.grown {
-                    most = [1, -1]
-                        .map(|sign| Some((self.own_most(of, sign)? * sign).div_euclid(*divisor)));
+                    most = [1, -1].map(|sign| {
+                        let most = self.own_most(of, sign)?.checked_mul(sign)?;
+                        most.checked_div_euclid(*divisor)
+                    });
                     division.most.set((self.grown, most));
                 }
                 most[usize::from(factor < 0)]?
