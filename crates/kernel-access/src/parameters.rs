@@ -84,13 +84,17 @@ pub(crate) fn bytes_read_by(
             match source.operand {
                 Operand::Constant { bank: 0, offset, index } => {
                     let offset = u32::from(offset);
+                    let behind = offset + bytes_of(instruction) as u32;
                     if index != Register::Zero {
                         read.fill(true);
-                    } else if let Some(first) = offset.checked_sub(base) {
-                        let bytes = bytes_of(instruction);
-                        let range = first as usize..read.len().min(first as usize + bytes);
-                        read.get_mut(range).unwrap_or_default().fill(true);
-                    } else if !is_launch_constant(architecture, offset) {
+                    } else if (offset..behind.min(base))
+                        .step_by(4)
+                        .all(|word| is_launch_constant(architecture, word))
+                    {
+                        let [first, behind] = [offset, behind]
+                            .map(|at| read.len().min(at.saturating_sub(base) as usize));
+                        read.get_mut(first..behind).unwrap_or_default().fill(true);
+                    } else {
                         return Err(Unread::Address(at));
                     }
                 }
