@@ -390,17 +390,20 @@ fn nodes_that_allocate_are_counted() {
         let raw = Raw::behind(builder(0), UPDATES);
         let p = Desk::new(&raw, false);
         let none = std::ptr::null::<c_void>;
-        let add = |kind: u32, of_alloc| {
+        let add = |kind: u64, of_alloc| {
+            // A whole description: the hooks read what follows the kind, too.
+            let mut described = [0_u64; 32];
+            described[0] = kind;
             let code = match of_alloc {
                 Some(true) => call!(raw, cuGraphAddMemAllocNode(null_mut() => *mut CUgraphNode,
                     null_mut() => CUgraph, none() => *const c_void, 0 => usize,
-                    &kind => *const u32)),
+                    &described => *const [u64; 32])),
                 Some(false) => call!(raw, cuGraphAddNode(null_mut() => *mut CUgraphNode,
                     null_mut() => CUgraph, none() => *const c_void, 0 => usize,
-                    &kind => *const u32)),
+                    &described => *const [u64; 32])),
                 None => call!(raw, cuGraphAddNode_v2(null_mut() => *mut CUgraphNode,
                     null_mut() => CUgraph, none() => *const c_void, none() => *const c_void,
-                    0 => usize, &kind => *const u32)),
+                    0 => usize, &described => *const [u64; 32])),
             };
             assert_eq!(code, OK);
         };
