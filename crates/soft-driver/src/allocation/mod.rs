@@ -164,10 +164,6 @@ pub(crate) fn mem_host_register(
     // outlives that.
     let context = state.current(call)?;
     state.captures.refuse_unsafe()?;
-    // IO memory would be another device's.
-    if flags & 4 != 0 {
-        return Err(INVALID_VALUE);
-    }
     let context = state.greens.primary_behind(context);
     let base = memory.raw().expose_provenance();
     if state.memory.addresses.overlaps(base as u64, bytes) {

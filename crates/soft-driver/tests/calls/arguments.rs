@@ -26,7 +26,7 @@ use crate::common::*;
 /// An H200 (CUDA 13.0, 2026-11-29) gives the same codes, but for these. It ends the process where it
 /// follows a NULL that nobody gives, and where it is called with what is no handle. In a forked child
 /// most calls on streams and graphs succeed there, and some crash: this driver refuses them all. It
-/// writes zeros where some calls fail. It allows managed pools, other handles of pools and memory, to
+/// writes zeros where some calls fail. It takes no memory of the program for IO memory. It allows managed pools, other handles of pools and memory, to
 /// release what a graph does not hold, and a block that begins below zero; two limits have other
 /// values. After a failure it still makes and changes event nodes. The rows of a second device and of
 /// what is newer were not compared.
@@ -192,7 +192,7 @@ const CALLS: &[&str] = &[
     "cuLaunchHostFunc_v2 s f 0 0-3 = 0; 0 1 0 1 1; 0 0 3 719 3",
     "cuMemHostAlloc o8 64 0-8 = 0; 1 0*7 1; 201 900 3 719 3",
     "cuMemAllocManaged o8 64 2-4 = 0; 1 1 1; 201 900 3 719 3",
-    "cuMemHostRegister_v2 b 64 14-16 = 1; 1 1 1; 201 900 3 719 3",
+    "cuMemHostRegister_v2 b 64 14-16 = 0; 1 0 1; 201 900 3 719 3",
     "cuMemPoolGetAttribute p 1-9 o8 = 0; 1 0*7 1 1; 0 900 3 0 3",
     "cuMemPoolSetAttribute p 1-9 b = 0; 1 0 0 0 1 0 1 0 1 1; 0 900 3 0 3",
     "cuPointerGetAttribute o64 3-19 m = 0; 1 1 1 0*14 1; 201 0 3 0 3",
