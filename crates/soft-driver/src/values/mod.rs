@@ -63,7 +63,7 @@ fn checked_operation(
             Ok(ValueOperation::Wait(ValueWait { word, value, condition: wait.flags & 3 }))
         }
         Kind::CU_STREAM_MEM_OP_WRITE_VALUE_32 | Kind::CU_STREAM_MEM_OP_WRITE_VALUE_64 => {
-            // Measured: newer drivers have no such flag.
+            // A card of CUDA 13.0 refuses it by the second form, which CUDA 11.7 has first.
             let is_old = state.config.version < 11070;
             let known = if is_old { CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER } else { 0 };
             if write.flags & !known != 0 {

@@ -23,13 +23,19 @@ use crate::common::*;
 /// child, after the context has failed, and before `cuInit`. With a `+` the call has failed and
 /// written a place, and with a `-` it has succeeded and not written one.
 ///
-/// An H200 (CUDA 13.0, 2026-11-29) gives the same codes, but for these. It ends the process where it
-/// follows a NULL that nobody gives, and where it is called with what is no handle. In a forked child
-/// most calls on streams and graphs succeed there, and some crash: this driver refuses them all. It
-/// writes zeros where some calls fail. It takes no memory of the program for IO memory. It allows managed pools, other handles of pools and memory, to
-/// release what a graph does not hold, and a block that begins below zero; two limits have other
-/// values. After a failure it still makes and changes event nodes. The rows of a second device and of
-/// what is newer were not compared.
+/// They are this driver's. An H200 (CUDA 13.0, 2026-11-29) gives other codes for some of them:
+///
+/// * it ends the process at some NULLs and at what is no handle, and writes zeros where some calls fail,
+/// * in a forked child most calls on streams and graphs succeed, and some crash,
+/// * before `cuInit` calls on graphs are invalid values, and some on events are not initialized,
+/// * after a failure event nodes can be made and changed, flags set and the context retained, and no
+///   context can be made,
+/// * it allows managed pools, other handles of pools and memory, to release what a graph does not hold,
+///   and a block that begins below zero,
+/// * it refuses memory of the program as IO memory, and has other codes for the access of a pool's own
+///   device, the end of a default stream, and four limits.
+///
+/// The rows of a second device and of what is newer were not compared.
 const CALLS: &[&str] = &[
     "cuDriverGetVersion v4 = 0=13050; 1; 0=13050 0=13050 0=13050 0=13050 0=13050",
     "cuDeviceGet v4 d = 0=0; 1 101 101; 0=0 0=0 3 0=0 3",

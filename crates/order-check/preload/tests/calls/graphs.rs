@@ -393,6 +393,15 @@ unsafe extern "C" fn object_ends(memory: *mut c_void) {
     ENDED.fetch_add(1, Ordering::Release);
 }
 
+/// The graph of the first node, which is a child's.
+fn child(parent: &Built<'_>) -> CUgraph {
+    let mut child = null_mut();
+    let code = call!(parent.p.raw, cuGraphChildGraphNodeGetGraph(
+        parent.nodes[0] => CUgraphNode, &mut child => *mut CUgraph));
+    assert_eq!(code, OK);
+    child
+}
+
 /// An object ends after the launches of what holds it, by whichever way that came to hold it, and
 /// is after no others.
 #[test]
@@ -425,20 +434,14 @@ fn an_object_ends_after_the_launches_of_what_holds_it() {
             only(parent(graph), |of| only(parent(of), |of| of.exec()))
         }),
         ("the child itself", |graph, retain| {
-            let (parent, mut child) = (parent(graph), null_mut());
-            let code = call!(graph.p.raw, cuGraphChildGraphNodeGetGraph(
-                parent.nodes[0] => CUgraphNode, &mut child => *mut CUgraph));
-            assert_eq!(code, OK);
-            retain(child);
+            let parent = parent(graph);
+            retain(child(&parent));
             only(parent, |of| of.exec())
         }),
         ("the child of a child", |graph, retain| {
-            let (parent_of, mut child) = (parent(graph), null_mut());
-            let code = call!(graph.p.raw, cuGraphChildGraphNodeGetGraph(
-                parent_of.nodes[0] => CUgraphNode, &mut child => *mut CUgraph));
-            assert_eq!(code, OK);
-            retain(child);
-            only(parent_of, |of| only(parent(of), |of| of.exec()))
+            let inner = parent(graph);
+            retain(child(&inner));
+            only(inner, |of| only(parent(of), |of| of.exec()))
         }),
         ("an update with a parent", |graph, retain| {
             retain(graph.graph);
