@@ -29,6 +29,7 @@ use rustc_hash::FxHashMap as HashMap;
 use crate::code::{Code, Counts, Launch};
 use crate::decode::{Access, INSTRUCTION, Instruction, Operation, Predicate};
 use crate::execute::{after, always};
+use crate::facts::Facts;
 use crate::form::{Bounds, Form, Gaps, SINGLE, Symbol, Symbols};
 use crate::words::{MEMORY, Words};
 use truth::{Truth, both};
@@ -79,7 +80,7 @@ enum Value {
 struct State {
     registers: [Vec<Value>; 2],
     predicates: [Vec<Rc<Truth>>; 2],
-    facts: Rc<Vec<Form>>,
+    facts: Rc<Facts>,
     guesses: Rc<Vec<Form>>,
 }
 
@@ -252,7 +253,7 @@ impl<'a> Evaluator<'a> {
                 };
                 known.take_if(|of| {
                     !Rc::ptr_eq(&of.state, &state) && of.state != state
-                        || self.changed(&state) > of.changes
+                        || of.changes != self.symbols.changes && self.changed(&state) > of.changes
                 });
                 let known = match known {
                     Some(known) => Known { ways, joined, ..known },
@@ -413,13 +414,17 @@ impl<'a> Evaluator<'a> {
 
     fn assume(&self, state: &mut State, truth: &Truth, way: bool) {
         let side = usize::from(!way);
-        for (fact, known) in
-            [(&truth.holds, &mut state.facts), (&truth.guesses, &mut state.guesses)]
-        {
-            for fact in &fact[side] {
-                if known.len() < MOST_FACTS && !fact.terms.is_empty() && !known.contains(fact) {
-                    Rc::make_mut(known).push(fact.clone());
-                }
+        let is_new = |fact: &Form, known: &[Form]| {
+            known.len() < MOST_FACTS && !fact.terms.is_empty() && !known.contains(fact)
+        };
+        for fact in &truth.holds[side] {
+            if is_new(fact, &state.facts) {
+                Rc::make_mut(&mut state.facts).push(fact.clone());
+            }
+        }
+        for guess in &truth.guesses[side] {
+            if is_new(guess, &state.guesses) {
+                Rc::make_mut(&mut state.guesses).push(guess.clone());
             }
         }
     }

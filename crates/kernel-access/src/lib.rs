@@ -9,6 +9,7 @@ pub mod container;
 pub mod decode;
 mod evaluate;
 pub mod execute;
+mod facts;
 pub mod flow;
 mod form;
 pub mod load;

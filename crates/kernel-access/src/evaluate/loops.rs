@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::values::{forms, plain};
 use super::{Evaluator, Head, Mode, State, Value};
+use crate::facts::Facts;
 use crate::form::{Form, SINGLE};
 use crate::words::Words;
 
@@ -44,7 +45,7 @@ impl Evaluator<'_> {
                         }
                     }
                 }
-                state.facts = Rc::new(facts);
+                state.facts = Rc::new(facts.into());
             }
             if state.guesses != other.guesses {
                 Rc::make_mut(&mut state.guesses).retain(|guess| other.guesses.contains(guess));
@@ -53,15 +54,15 @@ impl Evaluator<'_> {
         Some(Rc::new(state))
     }
 
-    pub(super) fn implied(&self, fact: &Form, facts: &[Form]) -> bool {
+    pub(super) fn implied(&self, fact: &Form, facts: &Facts) -> bool {
         self.symbols.is_implied(fact, facts)
     }
 
     /// One form for what may be one or another.
     pub(super) fn hull(
         &mut self,
-        (one, facts): (&Form, &[Form]),
-        (two, other): (&Form, &[Form]),
+        (one, facts): (&Form, &Facts),
+        (two, other): (&Form, &Facts),
     ) -> Form {
         if one == two {
             return one.clone();

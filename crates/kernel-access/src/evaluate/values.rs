@@ -7,6 +7,7 @@ use super::{DOUBLE, Evaluator, State, Value};
 use crate::code::Constant;
 use crate::decode::{Operand, Predicate, Register};
 use crate::execute::after;
+use crate::facts::Facts;
 use crate::form::{Form, SINGLE};
 use crate::words::{MEMORY, Words};
 
@@ -120,7 +121,7 @@ impl Evaluator<'_> {
     /// The number between 0 and `size`, or from half of it below zero, that a form stands for.
     pub(super) fn view(
         &mut self,
-        facts: &[Form],
+        facts: &Facts,
         form: &Form,
         size: i128,
         signed: bool,
@@ -165,7 +166,11 @@ impl Evaluator<'_> {
             .entry(word)
             .or_insert_with(|| symbols.fixed(0, DOUBLE - 1, Words::from([word])));
         let form = Form::symbol(symbol);
-        if at == word { Some(form) } else { self.symbols.quotient(&form, SINGLE, &[]) }
+        if at == word {
+            Some(form)
+        } else {
+            self.symbols.quotient(&form, SINGLE, &Facts::default())
+        }
     }
 
     /// A constant of four or eight bytes, or less.
