@@ -25,6 +25,8 @@ ACCESSES = {"LDG": "LOAD.GLOBAL", "LD": "LOAD.GENERIC", "LDS": "LOAD.SHARED", "L
                             "UNKNOWN.GLOBAL")}
 
 
+# What a texture is made of; their values go to the second place first.
+TEXTURES = {"TEX", "TLD", "TLD4", "TXD", "TXQ"}
 COMPARISONS = {"F", "LT", "EQ", "LE", "GT", "NE", "GE", "T"}
 KNOWN = {
     "IADD3": {"X", "64"}, "IADD": {"X", "64"}, "VIADD": set(), "MOV": {"64"}, "R2UR": set(),
@@ -106,6 +108,13 @@ def address(text):
     return f"[{base}{uniform.replace('+URZ', '')}{offset:+#x}]".replace("+0x0]", "]")
 
 
+def handle(parts):
+    """Where a handle is among the constants, by a bank and a word, in our form."""
+    pairs = [] if any(part.startswith("UR") for part in parts) else zip(parts, parts[1:])
+    found = [pair for pair in pairs if all(part.startswith("0x") for part in pair)]
+    return [f"c[{bank}][{int(word, 16) * 4:#x}]" for bank, word in found[:1]]
+
+
 def ours(text, at, labels):
     """NVIDIA's line at an address in our form, or None where it says nothing that we have."""
     text = re.sub(r"\(\*.*?\*\)", "", text.split("/* 0x")[0]).replace(".reuse", "")
@@ -185,6 +194,17 @@ def ours(text, at, labels):
         high, low = (struct.unpack("<H", struct.pack("<e", float(part.replace("QNAN", "nan").replace("INF", "inf"))))[0]
                      for part in parts[3:5])
         return line("HALVES", [parts[0], f"{high << 16 | low:#x}"])
+    if base in TEXTURES:
+        # The registers of both places, and those between.
+        places = [int(part[1:]) for part in parts[:2] if part != "RZ"]
+        return line("LOAD.GLOBAL.16", ([f"R{min(places)}"] if places else []) + handle(parts))
+    if base in ("SULD", "SUST"):
+        if "D" not in mods or mods[1:2] == ["P"]:
+            return None
+        size = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
+        size = next((size[mod] for mod in mods if mod in size), 4)
+        of = ("LOAD", parts[0]) if base == "SULD" else ("STORE", parts[1])
+        return line(f"{of[0]}.GLOBAL.{size}", [operand(of[1]), *handle(parts)])
     if base in ACCESSES:
         kind = ACCESSES[base]
         load = kind.startswith(("LOAD", "ATOMIC"))

@@ -1,7 +1,7 @@
 //! Instructions that access memory.
 
 use super::bits::{Bits, Form};
-use super::{Instruction, Operand, Operation, Register};
+use super::{Instruction, Operand, Operation, Register, Source};
 
 /// Which memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub struct Access {
     pub space: Space,
     /// How many bytes: exactly, for reads and writes; for the others at most.
     pub bytes: u8,
-    /// Where, if it is known how it is computed.
+    /// Where, if it is known how it is computed: not of textures and surfaces, which have a handle.
     pub address: Option<Address>,
     /// It is meant for what other threads do at the same time, as a flag's: a load or store that is
     /// `volatile`, `relaxed`, `acquire` or `release`, and each atomic operation.
@@ -72,6 +72,77 @@ pub struct Access {
 /// Fills in an instruction if it is one of these.
 pub(super) fn decode(bits: Bits, to: &mut Instruction) -> bool {
     fill(bits, to).is_some()
+}
+
+/// Fills in an instruction that reads or writes what a texture or a surface is made of, if it is one.
+/// Its handle says where that is.
+pub(super) fn described(bits: Bits, to: &mut Instruction) -> bool {
+    fill_described(bits, to).is_some()
+}
+
+fn fill_described(bits: Bits, to: &mut Instruction) -> Option<()> {
+    let (constant, uniform) = (Form::SecondConstant, Form::ThirdUniform);
+    let is_surface = matches!(bits.number(), 0x199 | 0x19a | 0x19d | 0x19e);
+    // Where the handle is: at the place that the instruction names, or in a register.
+    let by_register = match bits.number() {
+        // TEX, TLD4, TLD, TXD, TXQ; SULD, SUST
+        0x160 | 0x163 | 0x166 | 0x16c | 0x16f | 0x199 | 0x19d => {
+            matches!(bits.form(), form if form == uniform || form == constant && !bits.late)
+                .then_some(false)?
+        }
+        0x161 | 0x164 | 0x167 | 0x16d | 0x170 => {
+            (bits.form() == Form::Registers).then_some(true)?
+        }
+        0x19a | 0x19e => (bits.form() == Form::SecondImmediate).then_some(true)?,
+        _ => return None,
+    };
+    let handle = match bits.form() == constant && !by_register {
+        true => Some(Operand::Constant {
+            bank: bits.field(54, 59) as u8,
+            offset: bits.field(40, 54) as u16 * 4,
+            index: Register::Zero,
+        }),
+        false => None,
+    };
+    let is_write = matches!(bits.number(), 0x19d | 0x19e);
+    let size = match is_surface {
+        // Without a format.
+        true => bits.bit(72).then(|| super::compute::width(bits))??.0,
+        false => 16,
+    };
+    let kind = if is_write { AccessKind::Write } else { AccessKind::Read };
+    let space = Space::Global;
+    let access = Access { kind, space, bytes: size, address: None, strong: is_surface };
+    to.operation = Operation::Access(access);
+    if is_write {
+        to.sources = vec![Operand::Register(bits.general(32)).into()];
+    } else {
+        to.destination = Some(match is_surface {
+            true => (bits.general(16), size.div_ceil(4)),
+            false => texels(bits)?,
+        });
+        // A question about a texture has no answer of this kind.
+        if !matches!(bits.number(), 0x16f | 0x170) {
+            to.predicates_written = vec![bits.predicate(81)];
+        }
+    }
+    to.sources.extend(handle.map(Source::from));
+    Some(())
+}
+
+/// The registers that a texture's values go to, and all between: the first two channels to one place,
+/// the others to a second.
+fn texels(bits: Bits) -> Option<(Register, u8)> {
+    let channels = bits.field(72, 76).count_ones() as u16;
+    let places = [(16, channels.min(2)), (64, channels.saturating_sub(2))];
+    let all = places.into_iter().filter_map(|(at, count)| match bits.general(at) {
+        Register::General(first) if count > 0 => Some((first, first + count)),
+        _ => None,
+    });
+    let all: Vec<(u16, u16)> = all.collect();
+    let Some(first) = all.iter().map(|of| of.0).min() else { return Some((Register::Zero, 0)) };
+    let end = all.iter().map(|of| of.1).max()?;
+    Some((Register::General(first), u8::try_from(end - first).ok()?))
 }
 
 fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {

@@ -332,6 +332,7 @@ fn one(bits: Bits, at: i64) -> Instruction {
     };
     let known = compute::decode(bits, &mut instruction)
         || access::decode(bits, &mut instruction)
+        || access::described(bits, &mut instruction)
         || names::flow(bits, at, &mut instruction)
         || names::other(bits, &mut instruction);
     if !known {

@@ -96,7 +96,7 @@ enum Writes {
 }
 
 /// Numbers, names, and what is written. Where the kind of the numbers decides, the most.
-const OTHERS: [(u16, &str, Writes); 99] = {
+const OTHERS: [(u16, &str, Writes); 102] = {
     use Writes::{General, No, Uniform};
     [
         (0x003, "P2R", General(1)),
@@ -133,7 +133,10 @@ const OTHERS: [(u16, &str, Writes); 99] = {
         (0x030, "HADD2", General(1)),
         (0x032, "HMUL2", General(1)),
         (0x034, "HSETP2", No),
+        (0x037, "IMMA", General(4)),
         (0x03c, "HMMA", General(4)),
+        (0x03d, "BMMA", General(4)),
+        (0x03f, "DMMA", General(8)),
         (0x03e, "F2FP", General(1)),
         (0x043, "F2IP", General(1)),
         (0x045, "I2FP", General(1)),
@@ -298,7 +301,11 @@ pub(super) fn other(bits: Bits, to: &mut Instruction) -> bool {
     // Each that it may read, as what is at its place. A barrier's number is in the instruction, by the
     // same form as a constant.
     to.sources = match (name, bits.three()) {
-        ("BAR" | "LDTM" | "HGMMA" | "IGMMA" | "BGMMA" | "QGMMA" | "SYNCS" | "UTCATOMSWS", _)
+        (
+            "BAR" | "DMMA" | "LDTM" | "HGMMA" | "IGMMA" | "BGMMA" | "QGMMA" | "SYNCS"
+            | "UTCATOMSWS",
+            _,
+        )
         | (_, None) => Vec::new(),
         (_, Some(sources)) => sources.into_iter().map(Operand::into).collect(),
     };

@@ -84,6 +84,19 @@ impl Evaluator<'_> {
         }
         let words = Words::from([MEMORY, STORED]);
         let count = one.destination.map_or(0, |(_, count)| count);
+        if global && access.address.is_none() {
+            // Textures may write fewer registers: what was in each may still be there.
+            let (mut register, _) = one.destination?;
+            let mut forms = Vec::new();
+            for _ in 0..count {
+                let old = self.register(state, register);
+                let mut words = words.clone();
+                self.symbols.words(&old, &mut words);
+                forms.push(self.single(&words));
+                register = after(register);
+            }
+            return Some(forms);
+        }
         // Two registers may have an address.
         if count == 2 || count == 4 {
             let mut forms = Vec::new();
