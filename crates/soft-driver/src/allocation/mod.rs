@@ -138,7 +138,6 @@ pub(crate) fn mem_host_get_device_pointer(
     flags: c_uint,
 ) -> Answer {
     let state = call.ready()?;
-    address.required()?;
     if flags != 0 {
         return Err(INVALID_VALUE);
     }
