@@ -1,6 +1,6 @@
 //! What each call returns for each argument that is wrong, and in each state in which calls fail.
 
-use std::ffi::{CString, c_void};
+use std::ffi::{CStr, CString, c_void};
 use std::ptr::null_mut;
 
 use cuda_events::sys::*;
@@ -306,7 +306,52 @@ const CALLS: &[&str] = &[
     "cuGraphNodeGetEnabled yt t v4 = 1; 1 1 1; 1 1 3 1 3",
     "cuGraphNodeSetEnabled yw w 0-2 = 0; 1 1 0 0; 0 0 3 0 3",
     "cuGraphExecUpdate_v2 yt g b = 910; 1 1 910; 910 910 3 910 3",
+    "cuUserObjectRelease u 0-10 = 1; 1 0*9 1; 1 1 3 1 3",
+    "cuMemPoolExportToShareableHandle o4 ps 1 z = 0; 1 1 1; 0 0 3 0 3",
+    "cuGraphInstantiateWithParams o8 g I = 0; 1 1 0 1 0*6; 201 900 3 719 3",
+    "cuGraphExecUpdate yt g ?8 o4 = 910++; 1 1 910+ 1; 0 0 3 0 3",
+    "cuModuleLoadData o8 b = 0; 1 1; 201 0 3 719 3",
+    "cuModuleGetFunction o8 mo nk = 0; 1 400 1; 0 0 3 719 3",
+    "cuModuleUnload mo = 0; 400; 201 900 3 719 3",
+    "cuLibraryLoadData o8 b 0 0 0 0 0 0 = 0; 1 1; 0 0 3 0 3",
+    "cuLibraryGetModule o8 li = 0; 1 400; 201 0 3 719 3",
+    "cuLibraryGetKernel o8 li nk = 0; 1 400 1; 0 0 3 0 3",
+    "cuKernelGetFunction o8 ke = 0; 1 400; 201 0 3 719 3",
+    "cuFuncGetAttribute v4 0-16 fu = 0=1024; 1 0=0 0=0 0=0 0=32 0=90 0=90 0=0 0=49152 0=-1 0=0*6 1 400; 0=1024 0=1024 3 719 3",
+    "cuFuncSetAttribute fu 7-16 0 = 1; 400 0 0 1 0*5 1; 1 1 3 719 3",
+    "cuFuncSetAttribute fu 8 232448-232449 = 0; 400 1; 0 0 3 719 3",
+    "cuFuncSetAttribute fu 9 100-101 = 0; 400 1; 0 0 3 719 3",
+    "cuFuncSetAttribute fu 11 4294967295-4294967296 = 1; 400 0; 1 1 3 719 3",
+    "cuFuncSetAttribute fu 14 0-2 = 0; 400 0 1; 0 0 3 719 3",
+    "cuFuncSetAttribute fu 15 0-3 = 0; 400 0 0 1; 0 0 3 719 3",
+    "cuKernelGetAttribute v4 0 ke d = 0=1024; 1 400 101 101; 0=1024 0=1024 3 0=1024 3",
+    "cuKernelSetAttribute 8 0 ke d = 0; 400 101 101; 201 0 3 719 3",
+    "cuKernelSetCacheConfig ke 0 d = 0; 400 101 101; 201 0 3 719 3",
+    "cuOccupancyMaxPotentialBlockSize v4 v4 fu 0 0 100-102 = 0=4224=64; 1 1 400 0=4224=64 0=4224=64; 0=4224=64 0=4224=64 3 719 3",
+    "cuDeviceGetByPCIBusId v4 no = 0=0; 1 1; 0=0 0=0 3 0=0 3",
+    "cuDeviceGetByPCIBusId v4 ns = 0=0; 1 1; 0=0 0=0 3 0=0 3",
+    "cuDeviceGetLuid o8 v4 d = 801; 801 801 101 101; 801 801 3 801 3",
+    "cuCtxCreate_v3 o8 0 0-1 z d = 0; 1 224 1 101 101; 0 0 3 0 3",
+    "cuCtxCreate_v4 o8 N z d = 0; 1 0 0 224 224 0*4 1 101 101; 0 0 3 0 3",
+    "cuDevicePrimaryCtxSetFlags_v2 d 0-10 = 0; 101 101 0 0 1 0 1 1 1 0 0 0; 0 0 3 0 3",
+    "cuLogsCurrent o8 z = 0; 1 1; 0 0 3 0 0",
+    "cuLogsDumpToMemory 0 b nn z = 0; 1 1 1; 0 0 3 0 1",
+    "cuImportExternalSemaphore o8 b = 1; 1 1; 201 1 3 719 3",
+    "cuMemAddressFree va 2097152-2097153 = 0; 1 1; 0 0 3 0 3",
+    "cuMemAddressFree vb 2097152 = 1; 1; 1 1 3 1 3",
+    "cuMemMap va 2097152 0-1 vm z = 0; 1*4; 0 0 3 0 3",
+    "cuMemMap vb 2097152 0 vm 0 = 1; 1 1; 1 1 3 1 3",
+    "cuMemUnmap vb 2097152-2097153 = 0; 1 1; 0 0 3 0 3",
+    "cuMemSetAccess vb 2097152 A 1 = 0; 1*5; 0 0 3 0 3",
+    "cuMemSetAccess vb 2097152 A 0-1 = 1; 1*5 0; 1 1 3 1 3",
+    "cuMemGetAccess v8 l vb = 0=0; 1 1 1; 0=0 0=0 3 0=0 3",
+    "cuMemRetainAllocationHandle o8 vb = 0; 1 1; 0 0 3 0 3",
+    "cuGraphAddDependencies_v2 g b b 0 0-1 = 0; 1 0 0 1; 0 0 3 0 3",
+    "cuGraphGetEdges_v2 g ?8 ?8 0 nu = 0; 1*4; 0 0 3 0 1",
+    "cuGraphNodeGetDependencies_v2 n ?8 0 nu = 0; 1 0 1; 0 0 3 0 1",
 ];
+
+const KERNEL: &CStr = c"kernel";
 
 /// What no call writes.
 const UNTOUCHED: u8 = 0xa5;
@@ -326,6 +371,17 @@ struct Prepared<'a> {
 type Place<'a> = (usize, Box<[u8]>, &'a str);
 
 impl Prepared<'_> {
+    /// The number of the handle that it gives, after a call without a place for it.
+    fn makes(&mut self, nowhere: bool) -> u64 {
+        if nowhere {
+            let code = self.call(Some((self.places[0].0, 0)));
+            assert!(code.starts_with('1'), "{}: {code}", self.name);
+        }
+        assert_eq!(self.call(None), "0", "{}", self.name);
+        let handle: [u8; 8] = (*self.places[0].1).try_into().expect("a handle");
+        u64::from_ne_bytes(handle) & 0xFF_FFFF
+    }
+
     /// The code, with one argument replaced by one that is wrong.
     fn call(&mut self, replaced: Option<(usize, usize)>) -> String {
         type Function = unsafe extern "C" fn(
@@ -370,6 +426,9 @@ impl Prepared<'_> {
     }
 }
 
+/// Of the names of calls whose first result is a handle.
+const CREATE: [&str; 6] = ["Create", "AddEmpty", "AddChild", "Load", "Clone", "Instantiate"];
+
 struct Table {
     raw: Raw,
     context: CUcontext,
@@ -388,6 +447,7 @@ impl Table {
     fn started() -> Self {
         // Nothing orders the calls of a row, which are about their codes.
         let raw = Raw::planting(builder());
+        raw.soft.kernel(KERNEL.to_str().expect("text"), |_| ());
         let context = raw.retain(0);
         Self::new(raw, context)
     }
@@ -409,7 +469,15 @@ impl Table {
             // The parameters of a host node; a location; properties of memory or of a pool.
             "k" => return self.memory(&[function as u64]),
             "l" => return self.memory(&[1]),
+            // A count, and a size; names of a kernel, and of a device as a whole and in short.
+            "nu" => return self.memory(&[1]),
+            "nn" => return self.memory(&[64]),
+            "nk" => return KERNEL.as_ptr().expose_provenance(),
+            "no" => return c"0000:01:00.0".as_ptr().expose_provenance(),
+            "ns" => return c"01:00.0".as_ptr().expose_provenance(),
             "q" => return self.memory(&[1, 1]),
+            // Of a pool that other processes may open.
+            "qs" => return self.memory(&[1 | 1 << 32, 1]),
             "r" => {
                 let event = self.raw.event(0);
                 self.raw.record(event, null_mut());
@@ -424,6 +492,20 @@ impl Table {
                 self.graph = graph;
                 return self.object("x");
             }
+            // Addresses, with memory there.
+            "vb" => {
+                let [address, memory] = ["va", "vm"].map(|letter| self.object(letter));
+                let map = format!("cuMemMap {address} 2097152 0 {memory} 0");
+                assert_eq!(self.prepare(&map, true).call(None), "0");
+                return address;
+            }
+            "va" => "cuMemAddressReserve o8 2097152 0 0 0",
+            "vm" => "cuMemCreate o8 2097152 q 0",
+            "mo" => "cuModuleLoadData o8 b",
+            "li" => "cuLibraryLoadData o8 b 0 0 0 0 0 0",
+            "fu" => "cuModuleGetFunction o8 mo nk",
+            "ke" => "cuLibraryGetKernel o8 li nk",
+            "ps" => "cuMemPoolCreate o8 qs",
             "s" => "cuStreamCreate o8 1",
             "e" => "cuEventCreate o8 2",
             "i" => "cuEventCreate o8 6",
@@ -468,6 +550,8 @@ impl Table {
             "O" => vec![2, a + 60, 5, 0, 0],
             "P" => vec![5, a + 56, 5, 0, 0],
             "Q" => vec![1, 1, 0, 0, 0],
+            "A" => vec![1, 3],
+            "I" | "N" => vec![0; 4],
             other => panic!("{other} is no structure"),
         }
     }
@@ -546,8 +630,21 @@ fn each_argument_and_state_has_its_code() {
     for row in &rows {
         let wrong = Table::started().prepare(row, true).wrong.into_iter().enumerate();
         let wrong = wrong.flat_map(|(at, all)| (0..all.len()).map(move |which| (at, which)));
-        let call = |replaced| Table::started().prepare(row, true).call(replaced);
+        let call = |replaced| {
+            let mut table = Table::started();
+            let mut prepared = table.prepare(row, true);
+            let before = table.raw.soft.live();
+            let code = prepared.call(replaced);
+            let after = table.raw.soft.live();
+            assert!(code.starts_with('0') || after == before, "{row} fails, and leaves {after}");
+            code
+        };
         let wrong: Vec<_> = wrong.map(|wrong| call(Some(wrong))).collect();
+        // Without a place for its handle nothing is made: the next one has the number of the first.
+        if CREATE.iter().any(|part| row.contains(part)) && call(None) == "0" {
+            let first = Table::started().prepare(row, true).makes(false);
+            assert_eq!(Table::started().prepare(row, true).makes(true), first, "{row}");
+        }
         found.push(vec![format!("{}; {};", call(None), join(&wrong))]);
     }
     type Change = fn(&Raw, CUstream);

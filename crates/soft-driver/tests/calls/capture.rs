@@ -125,3 +125,49 @@ fn an_external_record_of_another_contexts_event() {
     assert_eq!(unsafe { (raw.cuGraphDestroy)(graph) }.0, OK);
     assert!(raw.soft.misuses().is_empty(), "{:?}", raw.soft.misuses());
 }
+
+/// A capture that begins in a stream that does not wait for the default stream, and goes on in one
+/// that does, concerns the default stream from then on.
+#[test]
+fn a_capture_with_streams_of_both_kinds_concerns_the_default_stream() {
+    const IMPLICIT: u32 = 906;
+    let raw = Raw::new();
+    let (free, blocking, event) = (raw.stream(1), raw.stream(0), raw.event(NO_TIMING));
+    let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+    let query = || unsafe { (raw.cuStreamQuery)(legacy()) }.0;
+    assert_eq!(unsafe { (raw.cuStreamBeginCapture_v2)(free, mode) }.0, OK);
+    assert_eq!(query(), OK);
+    raw.record(event, free);
+    raw.wait(blocking, event);
+    assert_eq!(query(), IMPLICIT);
+    let _ = unsafe { (raw.cuStreamEndCapture)(free, &mut null_mut()) };
+    assert_eq!(query(), OK);
+}
+
+/// What a captured stream waits for more than once is one dependency of its next work.
+#[test]
+fn a_capture_depends_on_each_node_once() {
+    let raw = Raw::new();
+    let [first, second, third] = [1; 3].map(|flags| raw.stream(flags));
+    let [begun, one, two] = [NO_TIMING; 3].map(|flags| raw.event(flags));
+    let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+    assert_eq!(unsafe { (raw.cuStreamBeginCapture_v2)(first, mode) }.0, OK);
+    raw.record(begun, first);
+    for (stream, event) in [(second, one), (third, two)] {
+        raw.wait(stream, begun);
+        raw.host(stream, || ());
+        raw.record(event, stream);
+    }
+    for event in [one, two, one, two, two, one] {
+        raw.wait(first, event);
+    }
+    let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+    let (mut nodes, mut count) = (std::ptr::null(), 0);
+    let info = raw.cuStreamGetCaptureInfo_v2.unwrap();
+    let none = null_mut();
+    let code = unsafe { info(first, &mut status, none, null_mut(), &mut nodes, &mut count) };
+    assert_eq!((code.0, count), (OK, 2));
+    let mut graph = null_mut();
+    assert_eq!(unsafe { (raw.cuStreamEndCapture)(first, &mut graph) }.0, OK);
+    assert_eq!(unsafe { (raw.cuGraphDestroy)(graph) }.0, OK);
+}

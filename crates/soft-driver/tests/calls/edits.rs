@@ -137,3 +137,49 @@ fn the_order_checker_sees_updates() {
     assert_eq!(update(&raw, exec, same), (OK, 0, null_mut()));
     assert_eq!(launch(), 1);
 }
+
+/// A context's end waits for the launches of its work in streams of other contexts, also if the
+/// work is in a copy of the graph.
+#[test]
+fn a_context_waits_for_its_work_in_copies_of_graphs() {
+    for copy in ["none", "a clone", "a child"] {
+        let raw = Raw::with(SoftDriver::builder().devices(2));
+        let (here, mut there) = (raw.retain(0), null_mut());
+        assert_eq!(unsafe { (raw.cuCtxCreate_v2)(&mut there, 0, 1) }.0, OK);
+        let [(theirs, back), (ours, forth)] = [there, here].map(|context| {
+            raw.set_current(context);
+            (raw.stream(NON_BLOCKING), raw.event(CU_EVENT_DISABLE_TIMING))
+        });
+        let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+        assert_eq!(unsafe { (raw.cuStreamBeginCapture_v2)(ours, mode) }.0, OK);
+        raw.record(forth, ours);
+        raw.wait(theirs, forth);
+        raw.host(theirs, || ());
+        raw.record(back, theirs);
+        raw.wait(ours, back);
+        let mut original = null_mut();
+        assert_eq!(unsafe { (raw.cuStreamEndCapture)(ours, &mut original) }.0, OK);
+        let mut launched = original;
+        if copy == "a clone" {
+            let code = call!(raw, cuGraphClone(&mut launched => *mut CUgraph,
+                original => CUgraph));
+            assert_eq!(code, OK);
+        } else if copy == "a child" {
+            launched = graph(&raw);
+            child(&raw, launched, &[], original);
+        }
+        let (exec, stream) = (instantiate(&raw, launched), raw.stream(NON_BLOCKING));
+        let latch = raw.latch(stream);
+        latch.reached();
+        assert_eq!(unsafe { (raw.cuGraphLaunch)(exec, stream) }.0, OK);
+        let (destroy, there) = (raw.cuCtxDestroy_v2, there.expose_provenance());
+        let ended =
+            begin(move || unsafe { destroy(std::ptr::with_exposed_provenance_mut(there)) }.0);
+        while raw.soft.waiting_for_work() == 0 {
+            assert!(!ended.is_finished(), "{copy}: it did not wait");
+            std::thread::yield_now();
+        }
+        latch.release();
+        assert_eq!(ended.join(), OK, "{copy}");
+    }
+}

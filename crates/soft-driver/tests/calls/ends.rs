@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use common::*;
 use cuda_events::sys::*;
+use cuda_events_test_support::pools::Pool;
 use cuda_soft_driver::SoftDriver;
 
 const NO_TIMING: u32 = CU_EVENT_DISABLE_TIMING;
@@ -203,4 +204,47 @@ fn handles_of_a_dropped_driver_are_no_others() {
     let code = |kind: &str| if kind.contains("graph") { INVALID_VALUE } else { DEINITIALIZED };
     let expected = calls.map(|(kind, _)| (kind, code(kind)));
     assert_eq!(codes, expected);
+}
+
+/// A process has places for sixteen drivers, and the next one of a place finds nothing of the last.
+#[test]
+fn a_driver_begins_with_nothing() {
+    for driver in 0..40 {
+        let raw = Raw::new();
+        let (mut free, mut total, mut pool, mut threshold) = (0, 0, null_mut(), 0_u64);
+        let place = std::ptr::from_mut(&mut threshold).cast::<std::ffi::c_void>();
+        assert_eq!(unsafe { (raw.cuMemGetInfo_v2)(&mut free, &mut total) }.0, OK);
+        assert_eq!(free, total, "{driver}");
+        let code = call!(raw, cuDeviceGetDefaultMemPool(&mut pool => *mut Pool, 0 => i32));
+        assert_eq!(code, OK);
+        let code = call!(raw, cuMemPoolGetAttribute(pool => Pool, 4 => u32,
+            place => *mut std::ffi::c_void));
+        assert_eq!((code, threshold), (OK, 0), "{driver}");
+        let mut mine = 1_u64 << 20;
+        let place = std::ptr::from_mut(&mut mine).cast::<std::ffi::c_void>();
+        let code = call!(raw, cuMemPoolSetAttribute(pool => Pool, 4 => u32,
+            place => *mut std::ffi::c_void));
+        assert_eq!(code, OK);
+        // Left to the end of the driver.
+        let mut memory = 0;
+        assert_eq!(unsafe { (raw.cuMemAlloc_v2)(&mut memory, 64) }.0, OK);
+        let code = call!(raw, cuMemAllocAsync(&mut memory => *mut u64, 64 => usize,
+            legacy() => CUstream));
+        assert_eq!(code, OK);
+    }
+}
+
+/// The end of a context waits for the work of its device, but not in a host function, which is part
+/// of that.
+#[test]
+fn a_host_function_ends_its_context() {
+    let (raw, mut context) = (Raw::new(), null_mut());
+    assert_eq!(unsafe { (raw.cuCtxCreate_v2)(&mut context, 0, 0) }.0, OK);
+    let (destroy, context) = (raw.cuCtxDestroy_v2, context.expose_provenance());
+    let (send, ended) = channel();
+    raw.host(raw.stream(1), move || {
+        let context = std::ptr::with_exposed_provenance_mut(context);
+        let _ = send.send(unsafe { destroy(context) }.0);
+    });
+    assert_eq!(ended.recv_timeout(Duration::from_secs(60)), Ok(OK));
 }

@@ -81,6 +81,22 @@ fn memory_of_a_green_context_that_is_gone_is_freed() {
     }
 }
 
+/// The context of a green one ends with that, and not by itself.
+#[test]
+fn a_green_contexts_context_is_not_destroyed() {
+    const INVALID_CONTEXT: u32 = 201;
+    let raw = Raw::with(SoftDriver::builder().version(13, 0));
+    let (parts, _) = split(&raw, &whole(&raw, 0), 1, 0, 40).unwrap();
+    let (green, _) = green(&raw, &parts);
+    let mut context = null_mut();
+    unsafe {
+        assert_eq!(raw.cuCtxFromGreenCtx.unwrap()(&mut context, green).0, OK);
+        assert_eq!((raw.cuCtxDestroy_v2)(context).0, INVALID_CONTEXT);
+        assert!(raw.soft.misuses()[0].contains("belongs to a green context"));
+        assert_eq!(raw.cuGreenCtxDestroy.unwrap()(green).0, OK);
+    }
+}
+
 /// Every split of a device, and of what a green context has: sizes are whole units, the parts are
 /// equal, and with the remainder they are all that there was.
 #[test]

@@ -128,6 +128,13 @@ fn a_kernel_runs_with_its_parameters() {
     raw.sync(stream);
     assert_eq!(contents(&raw, address), [50; WORDS]);
     assert_eq!(extra(&mut 64, &mut [0; 64]), LAUNCH_OUT_OF_RESOURCES);
+    // A structure of C may have padding at its end.
+    let mut padded = [0; 17];
+    padded[..12].copy_from_slice(&buffer);
+    assert_eq!(extra(&mut 16, &mut padded), OK);
+    assert_eq!(extra(&mut 17, &mut padded), LAUNCH_OUT_OF_RESOURCES);
+    raw.sync(stream);
+    assert_eq!(contents(&raw, address), [58; WORDS]);
 
     let (mut offset, mut size) = (0_usize, 0_usize);
     let mut info = |index: usize| {

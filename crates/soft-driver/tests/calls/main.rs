@@ -17,6 +17,8 @@ mod external;
 mod process;
 mod values;
 mod versions;
+#[cfg(target_os = "linux")]
+mod virtual_memory;
 mod work;
 
 mod copies;

@@ -103,6 +103,23 @@ fn what_a_pool_counts() {
     assert!(alloc_from(&raw, 1, limited, stream).is_ok());
 }
 
+/// Whether memory may be used again is on or off, for each of the three ways: any number is on.
+#[test]
+fn reuse_is_on_or_off() {
+    let raw = Raw::new();
+    let pool = create(&raw, &props(0)).unwrap();
+    for which in 1..=3 {
+        assert_eq!(attribute(&raw, pool, which), Ok(1));
+        for (set, got) in [(0, 0), (1, 1), (0, 0), (2, 1)] {
+            let mut value: u32 = set;
+            let place = std::ptr::from_mut(&mut value).cast();
+            let code = call!(raw, cuMemPoolSetAttribute(pool => Pool, which => u32,
+                place => *mut c_void));
+            assert_eq!((code, attribute(&raw, pool, which)), (OK, Ok(got)), "{which}: {set}");
+        }
+    }
+}
+
 /// A high mark that is set back is at what there is now.
 #[test]
 fn high_marks_are_set_back() {

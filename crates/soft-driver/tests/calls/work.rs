@@ -54,3 +54,29 @@ fn the_memory_of_a_device_is_as_much_as_configured() {
         assert_eq!((raw.cuMemAlloc_v2)(&mut address, 1 << 20).0, OUT_OF_MEMORY);
     }
 }
+
+/// Streams have their attributes from others of their context alone.
+#[test]
+fn attributes_are_copied_within_a_context() {
+    let raw = Raw::with(SoftDriver::builder().devices(2));
+    let [here, there] = [0, 1].map(|device| raw.retain(device));
+    let copy = raw.cuStreamCopyAttributes.unwrap();
+    let synchronize = CUstreamAttrID(3);
+    let policy = |stream| {
+        let mut value = CUstreamAttrValue { syncPolicy: CUsynchronizationPolicy(0) };
+        let code = unsafe { raw.cuStreamGetAttribute.unwrap()(stream, synchronize, &mut value) };
+        (code.0, unsafe { value.syncPolicy })
+    };
+    raw.set_current(there);
+    let other = raw.stream(1);
+    raw.set_current(here);
+    let (from, to) = (raw.stream(1), raw.stream(1));
+    let before = policy(to);
+    let spin = CUstreamAttrValue { syncPolicy: CUsynchronizationPolicy(2) };
+    let set = raw.cuStreamSetAttribute.unwrap();
+    assert_eq!(unsafe { set(from, synchronize, &spin) }.0, OK);
+    assert_eq!(unsafe { copy(other, from) }.0, INVALID_VALUE);
+    assert_eq!([policy(other), policy(to)], [before; 2]);
+    assert_eq!(unsafe { copy(to, from) }.0, OK);
+    assert_eq!(policy(to), (OK, CUsynchronizationPolicy(2)));
+}

@@ -186,6 +186,20 @@ fn real_time_is_real_and_shared() {
     raw.keep_busy(stream, HOUR);
 }
 
+/// What ends sooner does not wait for what ends later and was there before.
+#[test]
+fn short_work_ends_before_long_work() {
+    let raw = Raw::new();
+    let (long, short) = (raw.stream(1), raw.stream(1));
+    raw.keep_busy(long, HOUR);
+    for _ in 0..8 {
+        raw.keep_busy(short, Duration::from_millis(1));
+        raw.sync(short);
+    }
+    assert!(raw.busy(long));
+    raw.soft.shut_down();
+}
+
 #[test]
 fn a_failed_context_is_not_busy_in_virtual_time() {
     let raw = Raw::with(SoftDriver::builder().time(Time::Virtual));

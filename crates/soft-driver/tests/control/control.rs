@@ -34,11 +34,9 @@ fn the_log_has_calls_arguments_results_and_threads() {
     assert_eq!(log[1].number, log[0].number + 1);
     assert_eq!(log[2].number, raw.soft.calls());
     assert!(log[0].at <= log[1].at);
-    assert!(
-        log[0]
-            .to_string()
-            .contains("the_log_has_calls_arguments_results_and_threads] cuEventRecord(0x")
-    );
+    assert!(log[0].thread.ends_with("the_log_has_calls_arguments_results_and_threads"));
+    let expected = format!("{} [{}] cuEventRecord({event:p}, 1) = 0", log[0].number, log[0].thread);
+    assert_eq!(log[0].to_string(), expected);
     raw.soft.clear_log();
     assert!(raw.soft.log().is_empty());
 }
@@ -186,6 +184,35 @@ fn shared_memory_may_end_with_its_context() {
         for raw in [&exporter, &importer] {
             assert_eq!((raw.cuDevicePrimaryCtxRelease_v2)(0).0, OK);
             raw.soft.assert_no_leaks();
+        }
+    }
+}
+
+/// Another process's memory has one address in a context, for as long as it is open there.
+#[test]
+#[cfg(target_os = "linux")]
+fn shared_memory_is_closed_as_often_as_it_was_opened() {
+    let exporter = Raw::with(SoftDriver::builder());
+    let importer = Raw::with(SoftDriver::builder());
+    let open = importer.cuIpcOpenMemHandle_v2.expect("it has the call");
+    let (mut memory, mut handle) = (0, CUipcMemHandle { reserved: [0; 64] });
+    unsafe {
+        assert_eq!((exporter.cuMemAlloc_v2)(&mut memory, 8).0, OK);
+        assert_eq!((exporter.cuIpcGetMemHandle)(&mut handle, memory).0, OK);
+        for times in 1..4 {
+            let opened = [(); 3].map(|()| {
+                let mut opened = 0;
+                assert_eq!(open(&mut opened, handle, 1).0, OK);
+                opened
+            });
+            assert_eq!(opened, [opened[0]; 3], "{times}");
+            for left in [2, 1, 0] {
+                let set = (importer.cuMemsetD32Async)(opened[0], 1, 2, legacy()).0;
+                assert_eq!((set, importer.soft.live().allocations), (OK, 1), "{left}");
+                assert_eq!((importer.cuIpcCloseMemHandle)(opened[0]).0, OK, "{left}");
+            }
+            assert_eq!((importer.cuIpcCloseMemHandle)(opened[0]).0, INVALID_VALUE);
+            assert_eq!(importer.soft.live().allocations, 0, "{times}");
         }
     }
 }
