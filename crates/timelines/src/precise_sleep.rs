@@ -54,3 +54,18 @@ impl PreciseSleep {
         Self()
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    /// The thread is the program's.
+    #[test]
+    fn the_threads_own_sleeps_are_as_before() {
+        slack::set(70_000);
+        let precise = PreciseSleep::begin();
+        assert_eq!(slack::get(), Some(1000));
+        drop(precise);
+        assert_eq!(slack::get(), Some(70_000));
+    }
+}

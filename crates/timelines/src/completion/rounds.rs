@@ -315,6 +315,16 @@ mod tests {
         }
     }
 
+    /// Of a question alone, too.
+    #[test]
+    fn what_was_in_vain_is_a_part_of_the_time() {
+        let time = MICROSECOND * 60;
+        let parts = [(0, 0, 0), (1, 0, 0), (0, 1, 60), (1, 1, 30), (2, 1, 20), (0, 7, 60)];
+        for (over, not_yet, part) in parts {
+            assert_eq!(asked(over, not_yet).in_vain(time), MICROSECOND * part, "{over}, {not_yet}");
+        }
+    }
+
     /// What comes and what ends makes it quick again.
     #[test]
     fn news_begin_the_pauses_anew() {

@@ -392,6 +392,18 @@ mod tests {
         Stream::new(context, StreamOptions::new()).unwrap()
     }
 
+    /// The context and the table of the driver decide.
+    #[test]
+    fn it_is_for_streams_of_others() {
+        let soft = SoftDriver::new();
+        let (one, two) = (driver(&soft), driver(&soft));
+        let [one, two] =
+            [one, two].map(|of| Device::new(of, 0).and_then(Context::primary).unwrap());
+        let timeline = Timeline::new(stream(&one)).unwrap();
+        let needed = [&one, &two].map(|of| is_needed(&stream(of), timeline.slot));
+        assert_eq!((needed, one.as_raw()), ([false, true], two.as_raw()));
+    }
+
     /// Between the submission of a wait and the list, too.
     #[test]
     fn it_watches_while_a_wait_is_submitted() {
@@ -446,6 +458,7 @@ mod tests {
             (Watch.follow(true, now(), &mut since), asked() - before)
         };
         let theirs = owed(&borrowed, &primary);
+        assert!(!lock(&CROSSINGS).watched, "the thread was called for it");
         assert_eq!((look(), look()), ((false, 0), (false, 0)), "it asks about nothing");
         let ours = owed(&primary, &borrowed);
         assert_eq!((look(), look(), look()), ((true, 0), (true, 1), (true, 1)));

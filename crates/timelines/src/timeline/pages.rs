@@ -367,6 +367,35 @@ mod tests {
         }
     }
 
+    /// A page stays registered in a context that others keep alive, and serves its next timelines.
+    #[test]
+    #[allow(unsafe_code)]
+    fn a_page_that_its_context_has_is_used_again() {
+        let soft = cuda_soft_driver::SoftDriver::new();
+        // SAFETY: the software driver has the driver's ABI, and its functions are part of this
+        // program.
+        let driver = unsafe {
+            Driver::from_resolver(&mut |name| soft.resolve(name), &LoadOptions::new()).unwrap()
+        };
+        forget_former(&PAGES, driver);
+        let device = Device::new(driver, 0).unwrap();
+        let mut kept = core::ptr::null_mut();
+        // SAFETY: a place for the handle.
+        let code = unsafe { (driver.symbols().cuDevicePrimaryCtxRetain)(&mut kept, 0) };
+        assert_eq!(code, CUresult::CUDA_SUCCESS);
+        for round in 0..3 {
+            let context = Context::primary(device).unwrap();
+            let timeline = HostTimeline::new(&context).unwrap();
+            assert!(timeline.signal().unwrap().is_done());
+            drop((timeline, context));
+            let mine = |page: &&Page| page.driver.is_same_library(driver);
+            assert_eq!(lock(&PAGES).iter().filter(mine).count(), 1, "{round}");
+        }
+        // SAFETY: it was retained once more than the contexts here do.
+        let code = unsafe { (driver.symbols().cuDevicePrimaryCtxRelease_v2)(0) };
+        assert_eq!(code, CUresult::CUDA_SUCCESS);
+    }
+
     /// Mirrors of contexts that come one after the other share pages, also where the primary
     /// context lives on and the pages stay registered in it.
     #[test]

@@ -137,6 +137,9 @@ mod tests {
         let file = TimelineFile::writable(&context).unwrap();
         let stream = Stream::new(&context, StreamOptions::new()).unwrap();
         let timeline = Timeline::shared(stream, &file).unwrap();
+        // One that is idle is no reason to stop.
+        let idle = Stream::new(&context, StreamOptions::new()).unwrap();
+        let idle = Timeline::shared(idle, &file).unwrap();
         let watch = Arc::clone(file.shared().watch());
         let hold = || {
             let (release, released) = std::sync::mpsc::channel::<()>();
@@ -175,7 +178,7 @@ mod tests {
         assert_eq!(look(true, &mut since), (false, 0), "it is poisoned");
         drop(release);
         // The handle is gone before the event is.
-        drop((timeline, file));
+        drop((timeline, idle, file));
         assert!(watch.ask().is_ok() && watch.is_over());
     }
 }

@@ -3,18 +3,18 @@
 use crate::common;
 
 use std::future::IntoFuture;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::task::{Poll, Wake, Waker};
 use std::time::Duration;
 
 use common::Latch;
 use common::futures::{Unpark, block_on, wait_until};
 use common::hooked::{Calls, Hooked, Made};
-use common::timelines::{gpu, poll, reached, timeline};
+use common::timelines::{PATIENCE, gpu, poll, reached, timeline};
 use cuda_events::capture::CaptureMode;
 use cuda_events::sys::{CUresult, Function};
 use cuda_events::{Progress, Stream, StreamOptions};
-use cuda_timelines::{HostTimeline, Timeline};
+use cuda_timelines::{HostTimeline, PointCompletion, Timeline};
 
 #[test]
 fn a_point_can_be_awaited() {
@@ -35,6 +35,34 @@ fn a_point_can_be_awaited() {
     assert_eq!(block_on(&mut future), Ok(()), "polling again gives the same");
     assert_eq!(block_on(async { point.await }), Ok(()));
     assert!(format!("{future:?}").starts_with("PointCompletion { point: Point"), "{future:?}");
+}
+
+/// What a waker has is dropped with nothing locked: another future of the timeline, for example.
+#[test]
+fn a_waker_may_have_another_future() {
+    struct Keeps(Mutex<PointCompletion>);
+    impl Wake for Keeps {
+        fn wake(self: Arc<Self>) {
+            let _ = poll(&mut self.0.lock().expect("no panic"), Waker::noop());
+        }
+    }
+    let Some(gpu) = gpu() else { return };
+    let timeline = timeline(&gpu);
+    let latch = Latch::hold(timeline.stream());
+    let point = timeline.signal().expect("a signal");
+    let (mut first, mut second) = (point.into_future(), point.into_future());
+    assert_eq!(poll(&mut second, Waker::noop()), Poll::Pending);
+    let waker = Waker::from(Arc::new(Keeps(Mutex::new(second))));
+    assert_eq!(poll(&mut first, &waker), Poll::Pending);
+    drop(waker);
+    let (send, dropped) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        drop(first);
+        send.send(())
+    });
+    dropped.recv_timeout(PATIENCE).expect("the drop waits for itself");
+    latch.release();
+    reached(point);
 }
 
 /// Those of one timeline are woken by one look: the ones whose points are reached, and no others.

@@ -3,6 +3,7 @@
 use crate::common;
 
 use std::future::IntoFuture;
+use std::hash::BuildHasher as _;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -38,6 +39,17 @@ fn a_timeline_moves_to_another_stream_once_it_is_idle() {
     assert!(first.is_done());
     let per_thread = StreamRef::per_thread_default(&gpu.context);
     assert_eq!(timeline.move_to(per_thread), Err(cuda_timelines::Error::PerThreadTimeline));
+    // Nor to one of another context.
+    let soft = cuda_soft_driver::SoftDriver::builder().devices(2).build();
+    let [here, there] = [0, 1].map(|device| {
+        let device = Device::new(soft.driver(), device).expect("a device");
+        Stream::new(&Context::primary(device).expect("a context"), StreamOptions::new())
+            .expect("a stream")
+    });
+    let mut elsewhere = Timeline::new(here).expect("a timeline");
+    let mismatch = Error::ContextMismatch { device: 1, other_device: 0 };
+    assert_eq!(elsewhere.move_to(there), Err(mismatch));
+    reached(elsewhere.signal().expect("a signal"));
     reached(timeline.signal().expect("a signal"));
 }
 
@@ -91,6 +103,10 @@ fn points_are_plain_values() {
     }
     assert!(here.value() == there.value() && here != there);
     assert_eq!(std::collections::HashSet::from([one, copy, two, here, there]).len(), 4);
+    // So that a set of one timeline's points is quick.
+    let state = std::hash::RandomState::new();
+    let [first, same, next] = [one, copy, two].map(|point| state.hash_one(point));
+    assert!(first == same && first != next);
     drop(hosts);
     assert_eq!(size_of::<Point>(), 3 * size_of::<usize>());
     reached(two);
