@@ -34,7 +34,7 @@ KNOWN = {
     "LDCU": {"U8", "S8", "U16", "S16", "64", "128"},
     "IMAD": {"MOV", "SHL", "IADD", "U32", "WIDE", "HI", "X"}, "LEA": {"HI", "X", "SX32"},
     "SHF": {"L", "R", "W", "S64", "U64", "S32", "U32", "HI"}, "LOP3": {"LUT"}, "SEL": {"64"},
-    "IMNMX": {"U32"}, "VIMNMX": {"U32", "S32"}, "PLOP3": {"LUT"}, "IABS": set(),
+    "IMNMX": {"U32", "S64", "U64"}, "VIMNMX": {"U32", "S32"}, "PLOP3": {"LUT"}, "IABS": set(),
     "ISETP": COMPARISONS | {"U32", "U64", "S64", "AND", "OR", "XOR", "EX"},
 }
 
@@ -181,7 +181,7 @@ def ours(text, at, labels):
     if plain == "SEL":
         return line("SEL" + (".64" if "64" in mods else ""), [operand(part) for part in parts])
     if base in ("IMNMX", "VIMNMX"):
-        return line("MNMX" + (".U32" if "U32" in mods else ""), [operand(part) for part in parts])
+        return line("MNMX" + "".join(f".{kind}" for kind in ("U32", "S64", "U64") if kind in mods), [operand(part) for part in parts])
     if plain == "ISETP":
         kind = f"ISETP.{mods[1]}" + "".join("." + mod for mod in mods if mod in ("U32", "U64", "S64"))
         kind += "." + next(mod for mod in mods if mod in ("AND", "OR", "XOR")) + (".EX" if "EX" in mods else "")

@@ -16,6 +16,14 @@ extern "C" __global__ void grid_stride(const double *in, double *out, size_t n) 
     for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += (size_t)gridDim.x * blockDim.x)
         out[i] = in[i] * 2.0;
 }
+extern "C" __global__ void long_stride(const float *in, float *out, long long first, long long last) {
+    // The compiler unrolls it, by the number of turns: a quotient.
+    for (long long i = first + blockIdx.x * (long long)blockDim.x + threadIdx.x; i < last; i += (long long)gridDim.x * blockDim.x) out[i] = in[i];
+}
+extern "C" __global__ void clamped(const int *in, int *out, long long last, unsigned long long most) {
+    long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x, j = i - 3;
+    out[min(max(j, 0ll), last)] = in[min((unsigned long long)i, most)] + in[max((unsigned long long)i, most)];
+}
 extern "C" __global__ void offset_and_stride(const int *in, int *out, int offset, int stride, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) out[offset + i * stride] = in[i];

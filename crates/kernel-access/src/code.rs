@@ -9,6 +9,7 @@ use crate::container::Kernel;
 use crate::decode::{
     AccessKind, DecodeError, INSTRUCTION, Instruction, Operand, Operation, Register, Space,
 };
+use crate::division;
 use crate::flow::{Graph, NoGraph};
 use crate::ptx::{self, Module, PtxError};
 use crate::touch::Span;
@@ -104,10 +105,11 @@ impl Code {
     /// When any of its ways, or the place of its parameters, is not known.
     pub fn new(architecture: u32, kernel: &Kernel<'_>) -> Result<Self, NoCode> {
         let parameters = kernel.parameter_bank.ok_or(NoCode::NoParameters)?;
-        let instructions = callees::instructions(architecture, kernel).map_err(NoCode::Code)?;
+        let mut instructions = callees::instructions(architecture, kernel).map_err(NoCode::Code)?;
         let branches = kernel.indirect_branches.iter();
         let targets = branches.map(|(at, places)| (*at as usize, places.clone())).collect();
         let graph = Graph::with_targets(&instructions, &targets).map_err(NoCode::Graph)?;
+        division::find(&mut instructions, &graph);
         let constants = kernel.constants.unwrap_or_default().to_vec();
         let counts = Counts::of(&instructions);
         Ok(Self {

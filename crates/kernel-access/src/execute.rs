@@ -339,6 +339,11 @@ impl State<'_> {
         }
     }
 
+    fn long(&self, source: &Source) -> Option<u64> {
+        let number = self.wide(source.operand)?;
+        Some(if source.negated { number.wrapping_neg() } else { number })
+    }
+
     fn step(&mut self, one: &Instruction, at: usize) {
         let holds = self.predicate(one.guard);
         if holds == Some(false) {
@@ -436,7 +441,9 @@ impl State<'_> {
                 let chosen = operand(usize::from(!first));
                 if wide { Outcome::wide(self.wide(chosen)) } else { plain(self.value(chosen)) }
             }
-            Operation::Minimum { signed } => self.minimum(one, signed).unwrap_or(Outcome::UNKNOWN),
+            Operation::Minimum { signed, wide } => {
+                self.minimum(one, signed, wide).unwrap_or(Outcome::UNKNOWN)
+            }
             Operation::Compare { comparison, signed, junction, wide, high } => {
                 let compared = self.compare(one, comparison, signed, wide, high);
                 let joined = one.predicates_read.first().and_then(|&read| self.predicate(read));
@@ -615,16 +622,19 @@ impl State<'_> {
         Some(Outcome { value: Some((sum as u32).into()), predicates: [over, None] })
     }
 
-    fn minimum(&self, one: &Instruction, signed: bool) -> Option<Outcome> {
+    fn minimum(&self, one: &Instruction, signed: bool, wide: bool) -> Option<Outcome> {
         let value = |source: &Source| {
+            if wide {
+                return self.long(source);
+            }
             let value = self.value(source.operand)?;
-            Some(if source.negated { value.wrapping_neg() } else { value })
+            let value = if source.negated { value.wrapping_neg() } else { value };
+            Some(if signed { value as i32 as u64 } else { value.into() })
         };
         let (a, b) = (value(one.sources.first()?)?, value(one.sources.get(1)?)?);
         let least = one.predicates_read.first().and_then(|&read| self.predicate(read))?;
-        let less = if signed { (a as i32) < (b as i32) } else { a < b };
-        let value = if less == least { a } else { b };
-        Some(Outcome { value: Some(value.into()), predicates: [None; 2] })
+        let less = if signed { (a as i64) < (b as i64) } else { a < b };
+        Some(Outcome::wide(Some(if less == least { a } else { b })))
     }
 
     fn compare(
@@ -638,8 +648,8 @@ impl State<'_> {
         let (first, second) = (one.sources.first()?, one.sources.get(1)?);
         let number = |source: &Source| {
             Some(match (wide, signed) {
-                (true, true) => i128::from(self.wide(source.operand)? as i64),
-                (true, false) => self.wide(source.operand)?.into(),
+                (true, true) => i128::from(self.long(source)? as i64),
+                (true, false) => self.long(source)?.into(),
                 (false, true) => i128::from(self.value(source.operand)? as i32),
                 (false, false) => self.value(source.operand)?.into(),
             })

@@ -7,6 +7,7 @@ mod callees;
 pub mod code;
 pub mod container;
 pub mod decode;
+mod division;
 mod evaluate;
 pub mod execute;
 mod facts;

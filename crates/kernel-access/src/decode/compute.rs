@@ -96,8 +96,15 @@ fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
         }
         // The second has further sources on later architectures, which only some forms have.
         (0x17 | 0x48, _) => {
-            let comparable =
-                if number == 0x17 { bits.architecture < 100 } else { bits.field(73, 80) == 0 };
+            let wide = number == 0x17
+                && bits.architecture >= 120
+                && !bits.bit(72)
+                && bits.field(74, 77) == 1;
+            let comparable = if number == 0x17 {
+                wide || bits.architecture < 100
+            } else {
+                bits.field(73, 80) == 0
+            };
             comparable.then_some(())?;
             let [first, second, _] = bits.three()?;
             matches!(
@@ -108,16 +115,20 @@ fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
                     | Form::SecondUniform
             )
             .then_some(())?;
-            to.operation =
-                Operation::Minimum { signed: bits.bit(if number == 0x17 { 73 } else { 72 }) };
-            to.destination = Some((bits.own(16), 1));
-            let negated = if number == 0x17 { bits.negated() } else { [false; 3] };
+            let signed = bits.bit(if number == 0x17 { 73 } else { 72 });
+            to.operation = Operation::Minimum { signed, wide };
+            to.destination = Some((bits.own(16), if wide { 2 } else { 1 }));
+            let negated = if number == 0x17 && !wide { bits.negated() } else { [false; 3] };
             to.sources = vec![
                 Source { operand: first, negated: negated[0] },
                 Source { operand: second, negated: negated[1] },
             ];
             to.predicates_read = vec![bits.predicate_read(87, 90)];
-            if number == 0x48 {
+            if wide {
+                to.sources.iter_mut().for_each(extend);
+                to.predicates_read.push(bits.predicate_read(77, 80));
+            }
+            if wide || number == 0x48 {
                 to.predicates_written = vec![bits.predicate(81), bits.predicate(84)];
             }
         }
@@ -209,6 +220,15 @@ fn sources(bits: Bits) -> Option<Vec<Source>> {
     )
 }
 
+/// Of a sum, a comparison and a minimum of 64 bits an immediate with its highest bit is below zero. The
+/// compiler takes a register for numbers from 2^31 to 2^32.
+fn extend(source: &mut Source) {
+    if let Operand::Immediate(number @ 0x8000_0001..) = source.operand {
+        *source =
+            Source { operand: Operand::Immediate(number.wrapping_neg()), negated: !source.negated };
+    }
+}
+
 fn multiply_add(bits: Bits, to: &mut Instruction) -> Option<()> {
     let (wide, high) = match bits.number() & 0x7f {
         0x25 => (true, false),
@@ -233,6 +253,9 @@ fn add3(bits: Bits, to: &mut Instruction, wide: bool) -> Option<()> {
     to.operation = Operation::Add { wide, carry };
     to.destination = Some((bits.own(16), if wide { 2 } else { 1 }));
     to.sources = sources(bits)?;
+    if wide {
+        to.sources.iter_mut().for_each(extend);
+    }
     to.predicates_written = vec![bits.predicate(81), bits.predicate(84)];
     if carry {
         to.predicates_read = vec![bits.predicate_read(87, 90), bits.predicate_read(77, 80)];
@@ -248,6 +271,9 @@ fn add2(bits: Bits, to: &mut Instruction, wide: bool) -> Option<()> {
     to.destination = Some((bits.own(16), if wide { 2 } else { 1 }));
     to.sources = sources(bits)?;
     to.sources.truncate(2);
+    if wide {
+        to.sources.iter_mut().for_each(extend);
+    }
     if carries {
         to.predicates_written = vec![bits.predicate(81)];
     }
@@ -319,6 +345,9 @@ fn compare(bits: Bits, to: &mut Instruction) -> Option<()> {
     )
     .then_some(())?;
     to.sources = vec![first.into(), second.into()];
+    if bits.bit(80) {
+        to.sources.iter_mut().for_each(extend);
+    }
     to.predicates_written = vec![bits.predicate(81), bits.predicate(84)];
     to.predicates_read = vec![bits.predicate_read(87, 90)];
     if high {

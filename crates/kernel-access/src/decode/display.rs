@@ -31,8 +31,13 @@ impl Display for Predicate {
 
 impl Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.negated {
-            f.write_str("-")?;
+        match self.operand {
+            // As the instruction has it.
+            Operand::Immediate(number) if self.negated => {
+                return write!(f, "{:#x}", number.wrapping_neg());
+            }
+            _ if self.negated => f.write_str("-")?,
+            _ => {}
         }
         match self.operand {
             Operand::Register(register) => register.fmt(f),
@@ -154,7 +159,15 @@ impl Instruction {
             Operation::Logic(_) => f.write_str("LOP3"),
             Operation::Permute => f.write_str("PRMT"),
             Operation::Select { wide } => write!(f, "SEL{}", part(wide, ".64")),
-            Operation::Minimum { signed } => write!(f, "MNMX{}", part(!signed, ".U32")),
+            Operation::Minimum { signed, wide } => {
+                let kind = match (signed, wide) {
+                    (true, false) => "",
+                    (false, false) => ".U32",
+                    (true, true) => ".S64",
+                    (false, true) => ".U64",
+                };
+                write!(f, "MNMX{kind}")
+            }
             Operation::Compare { comparison, signed, junction, wide, high } => {
                 let comparison = match comparison {
                     Comparison::Never => "F",
@@ -223,7 +236,8 @@ impl Instruction {
                 write!(f, "BMOV{}", part(clears, ".CLEAR"))
             }
             Operation::RestoreConvergence(_) => f.write_str("BMOV"),
-            Operation::Other(name) => f.write_str(name),
+            // What follows a name is its mode.
+            Operation::Other(name) => f.write_str(name.split('.').next().unwrap_or(name)),
             Operation::Unknown => f.write_str("?"),
         }
     }

@@ -207,6 +207,8 @@ pub enum Operation {
     Minimum {
         /// The numbers are signed.
         signed: bool,
+        /// Of 64 bits.
+        wide: bool,
     },
     /// The first predicate written is the comparison of the two sources, joined with the first that
     /// is read, and the second is that of the opposite.
@@ -236,7 +238,8 @@ pub enum Operation {
     Computed,
     /// The lower half of the product of two numbers of 64 bits. In PTX only.
     MultiplyLong,
-    /// The first divided by the second, towards zero. In PTX only.
+    /// The first divided by the second, towards zero. In machine code it stands for the product by
+    /// which the compiler divides, and is in [`Code`](crate::code::Code) only.
     Divide {
         /// The numbers are signed.
         signed: bool,
@@ -274,7 +277,8 @@ pub enum Operation {
     },
     /// The threads of the source, to which they were saved, meet by this number again.
     RestoreConvergence(u8),
-    /// Computes what is of no use in an address, or waits. Its name is NVIDIA's.
+    /// Computes what is of no use in an address, or waits. Its name is NVIDIA's, with the mode of those
+    /// that divisions are made of.
     Other(&'static str),
     /// Not known.
     Unknown,

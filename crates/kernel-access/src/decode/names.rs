@@ -96,7 +96,7 @@ enum Writes {
 }
 
 /// Numbers, names, and what is written. Where the kind of the numbers decides, the most.
-const OTHERS: [(u16, &str, Writes); 102] = {
+const OTHERS: [(u16, &str, Writes); 103] = {
     use Writes::{General, No, Uniform};
     [
         (0x003, "P2R", General(1)),
@@ -143,6 +143,7 @@ const OTHERS: [(u16, &str, Writes); 102] = {
         (0x046, "VIADDMNMX", General(1)),
         // Of two halves of 16 bits each, or not below zero.
         (0x048, "VIMNMX", General(1)),
+        (0x05a, "UI2F", Uniform(1)),
         (0x083, "UP2UR", Uniform(1)),
         (0x086, "VOTEU", Uniform(1)),
         (0x096, "UPRMT", Uniform(1)),
@@ -227,6 +228,7 @@ fn is_known(bits: Bits, name: &str) -> bool {
         "UTCMMA" => tensor_memory && matches!(form, 2 | 4 | 6),
         "FFMA2" | "FMUL2" | "FADD2" | "UVIRTCOUNT" => tensor_memory,
         "FMNMX3" => tensor_memory,
+        "UI2F" => bits.late && form == 1,
         _ => true,
     }
 }
@@ -246,7 +248,15 @@ pub(super) fn other(bits: Bits, to: &mut Instruction) -> bool {
     let name = match (name, bits.form()) {
         ("ERRBAR", Form::ThirdImmediate) => "CGAERRBAR",
         ("UCGABAR_ARV", Form::SecondUniform) => "UCGABAR_WAIT",
-        _ => name,
+        _ => match (name, bits.field(62, 64), bits.field(72, 91)) {
+            // What divisions are made of: rounded up, of 32 bits, of the number itself.
+            ("I2F", 0, 0x2090) => "I2F.U32.RP",
+            ("UI2F", 0, 0x2090) => "UI2F.U32.RP",
+            ("I2F", 0, 0x2094) => "I2F.RP",
+            ("MUFU", 0, 0x10) => "MUFU.RCP",
+            ("F2I", 0, 0x21f0) => "F2I.U32.TRUNC",
+            _ => name,
+        },
     };
     to.operation = Operation::Other(name);
     to.destination = match writes {

@@ -332,22 +332,20 @@ impl Evaluator<'_> {
         for bits in 0..1 << open.len() {
             possible |= with(bits);
         }
-        let mut mask = possible;
-        if with(0) == 0 {
-            // No bit above the highest of all sources.
-            let mut highest = 0;
-            for &at in &open {
-                let view = self.view(&state.facts, sources.get(at)?, SINGLE, false)?;
-                match self.symbols.bounds(&view, &state.facts) {
-                    (Some(0..), Some(high)) => highest = highest.max(high),
-                    _ => highest = SINGLE - 1,
-                }
+        // The bits above the highest of all sources are those of zeros.
+        let mut highest = 0;
+        for &at in &open {
+            let view = self.view(&state.facts, sources.get(at)?, SINGLE, false)?;
+            match self.symbols.bounds(&view, &state.facts) {
+                (Some(0..), Some(high)) => highest = highest.max(high),
+                _ => highest = SINGLE - 1,
             }
-            let bits = 128 - highest.leading_zeros();
-            mask &= (((1_u64 << bits.min(32)) - 1) & 0xffff_ffff) as u32;
         }
+        let bits = 128 - highest.leading_zeros();
+        let lower = (((1_u64 << bits.min(32)) - 1) & 0xffff_ffff) as u32;
+        let (mask, above) = (possible & lower, with(0) & !lower);
         let words = self.words_of(&sources);
-        Some(self.fresh((0, mask.into()), (0, SINGLE - 1), &words))
+        self.fresh((0, mask.into()), (0, SINGLE - 1), &words).and(above.into())
     }
 
     /// The bits of a form that a mask lets through.

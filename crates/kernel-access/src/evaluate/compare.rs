@@ -2,7 +2,7 @@
 
 use super::truth::Truth;
 use super::{DOUBLE, Evaluator, State};
-use crate::decode::{Comparison, Instruction};
+use crate::decode::{Comparison, Instruction, Source};
 use crate::form::{Form, SINGLE};
 
 impl Evaluator<'_> {
@@ -23,10 +23,10 @@ impl Evaluator<'_> {
         let (Some(first), Some(second)) = (one.sources.first(), one.sources.get(1)) else {
             return Truth::default();
         };
-        let get = |this: &mut Self, operand| {
-            if wide { this.wide(state, operand) } else { this.value(state, operand) }
+        let get = |this: &mut Self, source: &Source| {
+            if wide { this.long(state, source) } else { this.value(state, source.operand) }
         };
-        let (mut x, mut y) = (get(self, first.operand), get(self, second.operand));
+        let (mut x, mut y) = (get(self, first), get(self, second));
         // As less, less or equal, or equal.
         let (mut kind, negated, swapped) = match comparison {
             Less => (Less, false, false),

@@ -1,14 +1,19 @@
 //! What an instruction makes of its operands.
 
 use super::truth::{Truth, by_table, joined_by};
-use super::{Evaluator, State};
+use super::{DOUBLE, Evaluator, State};
 use crate::decode::{Instruction, Junction, Operand, Operation, Register};
 use crate::execute::{ZERO, after, permuted};
 use crate::form::{Form, SINGLE};
 use crate::words::{MEMORY, Words};
 
 /// Instructions that read no more than one register at each place.
-const SINGLES: [&str; 27] = [
+const SINGLES: [&str; 32] = [
+    "UI2F.U32.RP",
+    "I2F.U32.RP",
+    "I2F.RP",
+    "MUFU.RCP",
+    "F2I.U32.TRUNC",
     "FSEL",
     "FSET",
     "IDP",
@@ -172,8 +177,13 @@ impl Evaluator<'_> {
                     form => form.map(|form| vec![form]),
                 }
             }
-            Operation::Minimum { signed } => {
+            Operation::Minimum { signed, wide } => {
+                let size = if wide { DOUBLE } else { SINGLE };
                 let [first, second] = [0, 1].map(|at| {
+                    if wide {
+                        let form = self.long(state, one.sources.get(at)?);
+                        return self.view(&state.facts, &form, size, signed);
+                    }
                     let source = one.sources.get(at);
                     let form = self.value(state, operand(at));
                     let form = if source.is_some_and(|source| source.negated) {
@@ -181,8 +191,11 @@ impl Evaluator<'_> {
                     } else {
                         form
                     };
-                    self.number(state, &form, signed)
+                    Some(self.number(state, &form, signed))
                 });
+                let (Some(first), Some(second)) = (first, second) else {
+                    return self.unknown(state, one);
+                };
                 let least = one.predicates_read.first();
                 let least = least.and_then(|&read| self.predicate(state, read).known);
                 let bounds = [&first, &second].map(|form| self.symbols.bounds(form, &state.facts));
@@ -191,8 +204,8 @@ impl Evaluator<'_> {
                         let words = self.words_of(&[&first, &second]);
                         let bounds =
                             if least { (a.min(c), b.min(d)) } else { (a.max(c), b.max(d)) };
-                        let all = (-SINGLE, SINGLE);
-                        Some(vec![self.fresh(bounds, all, &words)])
+                        let form = self.fresh(bounds, (-size, size), &words);
+                        if wide { self.halves(state, form) } else { Some(vec![form]) }
                     }
                     _ => None,
                 }
@@ -257,7 +270,7 @@ impl Evaluator<'_> {
                         | Operation::Shift { .. }
                         | Operation::Logic(_)
                         | Operation::Permute
-                        | Operation::Minimum { .. }
+                        | Operation::Minimum { wide: false, .. }
                         | Operation::Absolute
                         | Operation::Move { wide: false }
                         | Operation::Add { wide: false, .. }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::truth::Truth;
 use super::{DOUBLE, Evaluator, State, Value};
 use crate::code::Constant;
-use crate::decode::{Operand, Predicate, Register};
+use crate::decode::{Operand, Predicate, Register, Source};
 use crate::execute::after;
 use crate::facts::Facts;
 use crate::form::{Form, SINGLE};
@@ -107,6 +107,16 @@ impl Evaluator<'_> {
             }
             Operand::Unknown => self.double(&Words::from([MEMORY])),
         }
+    }
+
+    /// A number of 64 bits, or its opposite.
+    pub(super) fn long(&mut self, state: &State, source: &Source) -> Form {
+        let form = self.wide(state, source.operand);
+        let opposite = if source.negated { form.times(-1) } else { Some(form.clone()) };
+        opposite.unwrap_or_else(|| {
+            let words = self.words_of(&[&form]);
+            self.double(&words)
+        })
     }
 
     pub(super) fn pair(&mut self, state: &State, low: &Form, high: &Form) -> Form {

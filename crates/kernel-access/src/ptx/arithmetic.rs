@@ -349,8 +349,11 @@ impl<'a> Translator<'_, 'a> {
         let to = self.target(to, kind.bits)?;
         let least = name.base == "min";
         if kind.bits < 64 {
-            let one =
-                self.emit(Operation::Minimum { signed: kind.signed() }, Some(to), sources([a, b]));
+            let one = self.emit(
+                Operation::Minimum { signed: kind.signed(), wide: false },
+                Some(to),
+                sources([a, b]),
+            );
             one.predicates_read = vec![Predicate { negated: !least, ..ALWAYS }];
             return Ok(());
         }

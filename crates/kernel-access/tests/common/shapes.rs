@@ -219,6 +219,28 @@ pub fn case(name: &str, which: usize) -> Option<Case> {
             },
             true,
         ),
+        "long_stride" => (
+            plain(none().array(0).array(1).long(40).long(40 + i64::from(n))),
+            |launch, b, t, to| {
+                let step = i64::from(launch.grid[0] * launch.block[0]);
+                let (first, last) = (int(launch, 16), int(launch, 24));
+                for i in (first + index(launch, b, t)..last).step_by(step as usize) {
+                    span(to, 'r', 0, i, 4);
+                    span(to, 'w', 1, i, 4);
+                }
+            },
+            true,
+        ),
+        "clamped" => (
+            plain(none().array(0).array(1).long(i64::from(n) - 1).long(5)),
+            |launch, b, t, to| {
+                let i = index(launch, b, t);
+                span(to, 'w', 1, (i - 3).max(0).min(int(launch, 16)), 4);
+                span(to, 'r', 0, i.min(5), 4);
+                span(to, 'r', 0, i.max(5), 4);
+            },
+            true,
+        ),
         "offset_and_stride" => (
             plain(none().array(0).array(1).int([5, -7, 1000][which]).int([3, 1, -2][which]).int(n)),
             |launch, b, t, to| {
@@ -311,8 +333,7 @@ pub fn case(name: &str, which: usize) -> Option<Case> {
                     span(to, 'w', 1, i % 12 * 1000 + i / 12, 4);
                 }
             },
-            // The code divides floating numbers.
-            false,
+            true,
         ),
         "chosen" => (
             plain(none().array(0).array(1).int([0, 1, -1][which]).int(n)),
