@@ -309,7 +309,6 @@ impl Rows {
             if self.columns.segments.len() * times as usize > COLUMNS {
                 return false;
             }
-            self.columns.end_spans(&(0..u64::MAX));
             let mut columns = Segments::default();
             for shift in (0..times).map(|time| time * self.pitch) {
                 for (start, segment) in self.columns.segments.iter() {
@@ -334,6 +333,8 @@ impl Rows {
     ) {
         let mut found = Vec::new();
         self.columns.access(columns, new, is_before, &mut found);
+        // The segments have its one read. Later ones would be lost where rows are copied.
+        self.columns.spans.clear();
         for Hit { earlier, ordered, ranges } in found {
             let mut row = segment.start;
             while row < segment.end {
@@ -373,9 +374,6 @@ impl Segment {
 
     /// If there is one access, and the new one replaces it, this does so: the most frequent case.
     fn replace(&mut self, new: &Entry, is_before: &impl Fn(Slot, u64) -> bool) -> bool {
-        if self.freed.is_some() || self.rows.is_some() {
-            return false;
-        }
         let Some(earlier) = self.entries.only() else { return false };
         // All that an agent did is before what it does.
         let own = earlier.slot == new.slot && earlier.time <= new.time;
@@ -609,9 +607,7 @@ impl Shadow {
         self.touched += (count + gaps.len()) as u64;
         let span = new.kind == AccessKind::Read && count >= SPAN && hits.len() == before;
         if span && gaps.is_empty() {
-            self.merge(range);
             self.add_span(range);
-            return;
         }
         for gap in gaps {
             let mut segment = Segment { end: gap.end, ..Segment::default() };
@@ -633,7 +629,8 @@ impl Shadow {
     ) -> bool {
         let same = self.spans.iter().position(|span| span.range == *range);
         let same = same.filter(|&at| {
-            new.kind == AccessKind::Read
+            // A launch's stands for no other read.
+            (new.kind, new.of_launch) == (AccessKind::Read, false)
                 && self.spans.get(at).is_some_and(|span| span.below.all(is_before))
         });
         let Some(mut span) = same.map(|at| self.spans.remove(at)) else {
@@ -671,8 +668,6 @@ impl Shadow {
         if !self.spans.iter().any(overlaps) {
             return;
         }
-        self.split(range.start);
-        self.split(range.end);
         for mut span in self.spans.extract_if(.., |span| overlaps(span)).collect::<Vec<_>>() {
             let part = range.start.max(span.range.start)..range.end.min(span.range.end);
             if part == span.range || span.touched.len() == PARTS {
@@ -690,8 +685,6 @@ impl Shadow {
                 span.touched.iter().filter(|old| inside(old)).cloned().collect();
             others.sort_unstable_by_key(|other| other.start);
             for other in others {
-                self.split(other.start);
-                self.split(other.end);
                 self.add_reads(at..other.start, &span.reads);
                 at = other.end;
             }
@@ -709,11 +702,14 @@ impl Shadow {
         }
     }
 
-    /// These whole segments get the reads of a span.
+    /// These bytes get the reads of a span.
     fn add_reads(&mut self, range: Range<u64>, reads: &[Entry]) {
         if reads.is_empty() || range.start >= range.end {
             return;
         }
+        // Segments that are alike but for these reads may have become one at the span's ends.
+        self.split(range.start);
+        self.split(range.end);
         let touched = &mut self.touched;
         self.segments.for_each(range, |_, segment| {
             *touched += 1;
@@ -726,8 +722,6 @@ impl Shadow {
         span.touched.sort_unstable_by_key(|part| part.start);
         let mut at = span.range.start;
         for part in span.touched {
-            self.split(part.start);
-            self.split(part.end);
             self.add_reads(at..part.start, &span.reads);
             at = part.end;
         }
@@ -995,3 +989,6 @@ impl Shadow {
         });
     }
 }
+
+#[cfg(test)]
+mod tests;
