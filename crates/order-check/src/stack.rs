@@ -218,6 +218,20 @@ mod tests {
         assert!(!texts[0].contains("tests::other") && texts[1].contains("tests::other"));
     }
 
+    /// While another thread is looking for its stack, none is kept. Those of one path have one number.
+    #[test]
+    fn a_stack_that_is_not_kept_has_the_number_of_its_path() {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = Vec::new();
+        let _kept = KEPT_STACKS.lock().unwrap_or_else(PoisonError::into_inner);
+        (0..2).for_each(|_| one(&mut all));
+        (0..2).for_each(|_| other(&mut all));
+        let numbers: Vec<u64> = all.iter().map(|(_, number)| *number).collect();
+        assert_eq!([numbers[0], numbers[2]], [numbers[1], numbers[3]]);
+        assert_ne!(numbers[0], numbers[2]);
+        assert!(!Arc::ptr_eq(&all[0].0, &all[1].0));
+    }
+
     /// Frames that lie in the same places, with a different caller further out.
     #[test]
     fn another_caller_far_outside_is_seen() {

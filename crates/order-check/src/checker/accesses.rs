@@ -82,9 +82,7 @@ impl Accesses {
         let (call, agent) = (call.clone(), agent.clone());
         let origin = Arc::new(Origin { call, agent, accesses: all, launch });
         let entry = Entry::new(*slot, time, kind, origin);
-        if !self.polled.is_empty() {
-            self.touch_polled(accesses, &entry);
-        }
+        self.touch_polled(accesses, &entry);
         self.touch_memory(accesses, &entry, clock);
         if matches!(kind, AccessKind::Allocate | AccessKind::Forget | AccessKind::Free) {
             for access in accesses.iter().filter(|access| access.stride.is_none()) {
@@ -294,9 +292,7 @@ impl Accesses {
 
     /// The host has waited for all that is in this clock: it may read what it polled.
     pub(super) fn waited(&mut self, clock: &Clock) {
-        if !self.polled.is_empty() {
-            self.polled.retain(|(_, entry)| clock.get(entry.slot) < entry.time);
-        }
+        self.polled.retain(|(_, entry)| clock.get(entry.slot) < entry.time);
     }
 
     /// The host may have polled what the marked work wrote to these bytes.

@@ -414,16 +414,16 @@ mod tests {
         let kept = |nearby: &Nearby| {
             (nearby.launches.all.len(), nearby.addresses.all.len() - nearby.addresses.gone)
         };
-        for time in 1..=1_000 {
+        for time in 1..=10_000 {
             touch(&mut nearby, time, time % 3);
             assert!(nearby.addresses.all.len() <= 2 * LAUNCHES * ADDRESSES);
         }
         // Those without an address are none.
         let all = LAUNCHES * 3 / 2;
         assert_eq!(kept(&nearby), (LAUNCHES, all));
-        nearby.retire(&|_, time| time <= 994);
+        nearby.retire(&|_, time| time <= 9_994);
         assert_eq!(kept(&nearby), (4, 6));
-        touch(&mut nearby, 1_001, 40);
+        touch(&mut nearby, 10_001, 40);
         assert_eq!(kept(&nearby), (5, 6 + ADDRESSES));
         nearby.retire(&|_, _| true);
         assert_eq!(kept(&nearby), (0, 0));

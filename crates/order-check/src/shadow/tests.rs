@@ -254,7 +254,7 @@ fn segments_rows_and_spans_are_as_if_each_byte_were_alone() {
     let mut both = Both::new(24);
     (0..3).for_each(|piece| both.tell(1, &[Access::write(piece * 8, 8)], None));
     let read = Access::read(0, 24);
-    both.tell(1, &[read.clone()], None);
+    both.tell(1, std::slice::from_ref(&read), None);
     both.tell(1, &[read.clone(), read], Some(1));
     both.compare();
 }

@@ -185,6 +185,23 @@ fn streams_that_are_destroyed_give_their_places_away() {
     }
 }
 
+/// A stream whose work may still be met keeps its place: one that has its handle is another one.
+#[test]
+fn a_stream_that_is_destroyed_keeps_its_place_while_its_work_is_kept() {
+    for (at, found) in [(0x1000, 1), (0x2000, 0)] {
+        let mut all = Watched::new(HostOrder::Submission);
+        all.checker = Checker::new(Options::new().retire_every(1));
+        let (stream, context, kind) = (StreamId(2), ContextId(0), StreamKind::NonBlocking);
+        for at in [0x1000, at] {
+            all.tell(MAIN, Op::StreamCreate { stream, context, kind, name: None });
+            all.work(2, Access::write(at, 64));
+            all.tell(MAIN, Op::StreamDestroy { stream });
+            (0..64).for_each(|_| all.work(1, Access::write(0x3000, 64)));
+        }
+        assert_eq!(all.checker.take_findings().len(), found, "{at:x}");
+    }
+}
+
 /// The same, where each stream writes a part of a buffer that one long ago has written, and another
 /// stream waits for all of them. An operation costs the same after any number of rounds.
 #[test]

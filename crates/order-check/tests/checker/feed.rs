@@ -272,6 +272,23 @@ fn each_launch_waits_for_a_signal_of_its_own() {
     }
     // One with a value may have the value of the first signal.
     assert_eq!([program(false, 1), program(false, 2)], [0, 1]);
+    // The wait in the graph is for its value, and no earlier one.
+    let found = |awaited| {
+        findings(|feed| {
+            let semaphore = Semaphore::new(false);
+            let work = vec![GraphWork::WaitSemaphore(semaphore.clone(), awaited)];
+            let signal = |value| GraphWork::Signal(semaphore.clone(), value);
+            let write = GraphWork::Work(vec![Access::write(DEVICE, 64)]);
+            let signals = vec![signal(1), write, signal(2)];
+            for (graph, stream, work) in [(1, A, signals), (2, B, work)] {
+                feed.graph(GraphId(graph), vec![GraphNode { work, after: Vec::new() }]);
+                feed.launch(stream, GraphId(graph));
+                feed.launched();
+            }
+            feed.write(B, None, &[Access::write(DEVICE, 64)]);
+        })
+    };
+    assert_eq!([found(1), found(2)], [1, 0]);
 }
 
 /// A stream sets a flag in pinned memory behind its work; the next call is in another stream.
@@ -498,6 +515,76 @@ fn a_word_of_another_size_is_not_compared() {
             7
         });
         assert_eq!(loads, usize::from(written == awaited), "{written} bytes, and {awaited}");
+    }
+}
+
+/// A bounded number of words is kept, and none where the storing thread would have to be known.
+#[test]
+fn words_are_kept_where_they_tell_something() {
+    const KEPT: u64 = 4096;
+    let loads = |options, words: u64| {
+        let mut feed = Feed::new(options, Count::default());
+        feed.begin("calls", 1, None);
+        feed.allocate(PINNED, 1 << 16, Memory::Host);
+        let cell = |at| Cell { address: PINNED + at * 8, bytes: 8 };
+        (0..words).for_each(|at| feed.word_written(cell(at), 1));
+        let mut loads = 0;
+        (0..words).for_each(|at| {
+            feed.find_stored(cell(at), || {
+                loads += 1;
+                2
+            });
+        });
+        loads
+    };
+    let submission = Options::default;
+    assert_eq!([0, 1].map(|more| loads(submission(), KEPT + more)), [KEPT, 1]);
+    assert_eq!(loads(submission().host_order(HostOrder::Reported), 8), 0);
+}
+
+/// What is told within a launch is the launch's, and no other work of the stream.
+#[test]
+fn a_launch_has_the_waits_of_its_graph() {
+    type Tell<'a> = &'a dyn Fn(&mut Feed<Count>);
+    let program = |within: bool, tell: Tell<'_>| {
+        findings(|feed| {
+            let after = Vec::new();
+            feed.graph(GraphId(1), vec![GraphNode { work: Vec::new(), after }]);
+            if within {
+                feed.launch(A, GraphId(1));
+            }
+            tell(feed);
+            feed.launched();
+            for stream in [A, B] {
+                feed.write(stream, None, &[Access::write(DEVICE, 64)]);
+            }
+        })
+    };
+    let semaphore = Semaphore::new(false);
+    let cell = Cell { address: PINNED, bytes: 8 };
+    let waits: [Tell<'_>; 2] = [&|feed| feed.wait_value(A, cell, 1, Compare::Equal), &|feed| {
+        feed.wait_semaphore(A, &semaphore, 1)
+    }];
+    for wait in waits {
+        // Nothing ends the wait, so what is behind it is not there yet.
+        assert_eq!([true, false].map(|within| program(within, wait)), [1, 0]);
+    }
+}
+
+/// A host function that a graph has is not the one that was submitted while it was captured.
+#[test]
+fn a_function_that_is_left_does_not_begin() {
+    for left in [true, false] {
+        let found = findings(|feed| {
+            feed.write(A, None, &[Access::write(PINNED, 64)]);
+            feed.function(A, 7);
+            if left {
+                feed.function_left(7);
+            }
+            feed.function_begins(7);
+            feed.host(&[Access::read(PINNED, 64)]);
+        });
+        assert_eq!(found, usize::from(left), "{left}");
     }
 }
 

@@ -247,11 +247,45 @@ fn a_segment_is_not_named_after_its_first_user() {
         shown(0x8000, torch)
             .ends_with("64 bytes, bytes 0 to 63 of the 20 MiB that a.py:3 (model) allocated")
     );
+    for frame in ["Python: f, at /x/site-packages/cupy/a.py:1", "cupy.cuda.memory.alloc"] {
+        assert!(
+            shown(0x9000, &format!("{frame}\nPython: model, at a.py:3"))
+                .ends_with("in a segment of 20 MiB of CuPy's pool")
+        );
+    }
     let own = "Python: model, at a.py:3\nf";
     assert!(
         shown(0x9000, own)
             .ends_with("bytes 4096 to 4159 of the 20 MiB that a.py:3 (model) allocated")
     );
+}
+
+/// A default stream is what each library calls it.
+#[test]
+fn a_default_stream_has_its_name() {
+    let python = |path: &str| format!("Python: f, at /x/site-packages/{path}/a.py:1");
+    for (frame, name) in [
+        (python("torch"), "torch.cuda.default_stream()"),
+        (python("cupy"), "cupy.cuda.Stream.null"),
+        (python("cuda/core"), "device.default_stream"),
+        (python("numba/cuda"), "cuda.default_stream()"),
+        ("libcudart.so.12".to_owned(), "cudaStreamLegacy"),
+        ("main".to_owned(), "CU_STREAM_LEGACY"),
+    ] {
+        let mut program = Program::new();
+        let (context, kind, name_of) =
+            (ContextId(0), StreamKind::Legacy, Some("0x1 (the default)"));
+        let (stream, other) = (StreamId(1), StreamId(0xb));
+        program.from("", "", Op::StreamCreate { stream, context, kind, name: name_of });
+        let kind = StreamKind::NonBlocking;
+        program.from("", "", Op::StreamCreate { stream: other, context, kind, name: Some("b") });
+        for stream in [1, 0xb] {
+            let text = format!("{frame}\nPython: fill, at /home/me/a.py:{stream}");
+            program.from("cuMemsetD8Async", &text, set(stream, 0x8000, 64));
+        }
+        let text = program.text();
+        assert!(text.contains(name), "{name}: {text}");
+    }
 }
 
 /// A stream has the name of its variable, if the program has the source.
@@ -299,10 +333,15 @@ fn a_report_says_how_sure_it_is() {
     for word in ["likely", "certain"] {
         findings.add_with(found.clone(), "copy", Some(Certainty { word, text: "as it is" }));
     }
-    findings.again(&[1, 12]);
+    let long = "so it is ".repeat(800);
+    findings.add_with(found, "copy", Some(Certainty { word: "likely", text: &long }));
+    findings.again(&[1, 12, 1]);
     findings.summary(&[]);
     let text = std::fs::read_to_string(&path).expect("it was written");
     std::fs::remove_file(&path).expect("it is there");
+    let lines = text.lines().filter(|line| line.starts_with("  ") && line.contains("so it is"));
+    // After the first line and the six of any report.
+    assert_eq!(lines.count(), 25 - 7, "{text}");
     let heads: Vec<&str> = text.lines().filter(|line| line.starts_with("error: ")).collect();
     assert!(
         heads[0].ends_with(" wait [likely]") && heads[1].ends_with(" wait [certain]"),

@@ -406,6 +406,90 @@ fn each_pair_of_places_is_reported_once() {
     assert_eq!(program.findings().len(), 4);
 }
 
+/// As many pairs of places are kept as documented, of warnings as well.
+#[test]
+fn warnings_are_bounded() {
+    let mut checker = Checker::new(Options::new().warnings(Warnings::all()));
+    let wait = |checker: &mut Checker, line| {
+        let file = Cow::Borrowed("a.rs");
+        let at = cuda_order_check_engine::Location { file, line, column: 1 };
+        let wait = Op::Wait { stream: StreamId(1), event: EventId(1), external: false };
+        checker.apply(Call::new("wait", 1, ThreadId(1)).at(at), wait);
+    };
+    (0..(1 << 16) + 8).for_each(|line| wait(&mut checker, line));
+    assert_eq!(checker.take_findings().len(), 1 << 16);
+}
+
+/// Each event and each stream is an object of its own.
+#[test]
+fn objects_do_not_meet() {
+    let found = |stream, does: &Do| {
+        let mut checker = Checker::new(Options::new().host_order(HostOrder::Reported));
+        // Both threads are there before the first one does something.
+        (1..3).for_each(|thread| {
+            checker.apply(
+                Call::new("", thread, ThreadId(thread)),
+                Op::Work { stream: StreamId(50), accesses: &[] },
+            )
+        });
+        let used = Do::Record(40, stream);
+        for (thread, does) in [(1, &used), (2, does)] {
+            checker.apply(Call::new("call", 3, ThreadId(thread)), does.op());
+        }
+        checker.take_findings().len()
+    };
+    for stream in 1..4 {
+        for other in 0..8 {
+            let destroyed = [Do::EventDestroy(other), Do::Destroy(other)];
+            let expected = [0, usize::from(stream == other)];
+            assert_eq!(destroyed.map(|does| found(stream, &does)), expected, "{stream}, {other}");
+        }
+    }
+}
+
+/// A thread that has seen the end of work by polling is after it, whenever it is heard of first.
+#[test]
+fn a_thread_that_polls_is_after_the_work() {
+    let mut checker = Checker::new(Options::new().host_order(HostOrder::Reported));
+    let call = |thread| Call::new("call", thread, ThreadId(thread));
+    checker.apply(call(1), write(1).op());
+    let flag = Access::write(0x2000, 8);
+    checker.apply(call(1), Op::Work { stream: StreamId(1), accesses: &[flag] });
+    let mark = checker.mark(What::Stream(StreamId(1)));
+    checker.polled(&call(2), &mark, 0x2000..0x2008);
+    checker.apply(call(2), Op::Host { accesses: &[Access::read(0x1000, 64)] });
+    assert_eq!(checker.take_findings().len(), 0);
+    checker.apply(call(3), Op::Host { accesses: &[Access::read(0x1000, 64)] });
+    assert_eq!(checker.take_findings().len(), 1, "another one has not");
+}
+
+/// A record that replaces an earlier one in the same stream covers it. Only a wait of the host, of a
+/// third thread, may mean the earlier one.
+#[test]
+fn a_record_that_is_covered_is_lost_to_a_thread_that_waits() {
+    for (threads, waits, found) in [
+        ([1, 1, 2], Do::Sync(What::Event(EventId(1))), 1),
+        ([1, 2, 3], Do::Sync(What::Event(EventId(1))), 1),
+        ([1, 2, 1], Do::Sync(What::Event(EventId(1))), 0),
+        ([1, 2, 2], Do::Sync(What::Event(EventId(1))), 0),
+        ([1, 1, 3], Do::Wait(2, 1), 0),
+        ([1, 2, 3], Do::Wait(2, 1), 0),
+    ] {
+        let mut warnings = Warnings::default();
+        warnings.lost_record = true;
+        let mut checker = Checker::new(Options::new().warnings(warnings));
+        let mut tell = |number, thread, does: Do| {
+            checker.apply(Call::new("call", number, ThreadId(thread)), does.op());
+        };
+        tell(1, threads[0], write(1));
+        tell(2, threads[0], Do::Record(1, 1));
+        tell(3, threads[1], write(1));
+        tell(4, threads[1], Do::Record(1, 1));
+        tell(5, threads[2], waits);
+        assert_eq!(checker.take_findings().len(), found, "{threads:?}");
+    }
+}
+
 /// A pair that was found is found again by less than its text, but by all that its text is made of.
 #[test]
 fn a_pair_that_was_found_before_is_the_same_only_if_all_of_it_is() {

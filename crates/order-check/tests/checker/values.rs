@@ -179,9 +179,12 @@ fn a_flag_inside_a_larger_copy() {
         tell(Op::WaitEnded { call: wait, cell: VALUE });
         checker.take_findings().len()
     };
-    let stride = cuda_order_check_engine::Stride { width: 24, pitch: 64 };
-    for copy in [Access::write(0, 64), Access::write(0x10, 9), Access::write(0, 0).rows(4, stride)]
-    {
+    let rows = |at, count, width, pitch| {
+        let stride = cuda_order_check_engine::Stride { width, pitch };
+        Access::write(at, 0).rows(count, stride)
+    };
+    let small = rows(0x14, 2, 1, 3);
+    for copy in [Access::write(0, 64), Access::write(0x10, 9), rows(0, 4, 24, 64), small] {
         assert_eq!(program(false, copy.clone()), 0, "{copy:x?}");
         assert_eq!(program(true, copy.clone()), 1, "{copy:x?}");
     }
@@ -232,24 +235,26 @@ fn no_value_outlives_an_allocation() {
 /// A copy of known bytes that all have waited for is still what a wait sees.
 #[test]
 fn a_stale_value_is_not_forgotten() {
-    let program = |stale: Option<Access>| {
+    let program = |stale: Option<Do>| {
         let mut checker = Checker::new(Options::new().retire_every(1));
         let mut number = 0;
         let mut tell = |does: Do| {
             number += 1;
             checker.apply(Call::new("call", number, ThreadId(1)), does.op());
         };
-        stale.into_iter().for_each(|stale| tell(Work(3, vec![stale])));
+        stale.into_iter().for_each(&mut tell);
         tell(Do::Sync(cuda_order_check_engine::What::Stream(StreamId(3))));
         (0..64).for_each(|_| tell(Work(4, Vec::new())));
         [writes(1), Write(1, VALUE, 5), waits(2, VALUE), reads(2)].into_iter().for_each(tell);
         checker.take_findings().len()
     };
-    let set = |start, bytes, content| Access::write(start, bytes).filled(content);
-    for stale in [set(0, 64, 5), set(0x10, 16, 5), set(0, 0x18, 5)] {
+    let copy = |access| Work(3, vec![access]);
+    let set = |start, bytes, content| copy(Access::write(start, bytes).filled(content));
+    for stale in [set(0, 64, 5), set(0x10, 16, 5), set(0, 0x18, 5), Write(3, VALUE, 5)] {
         assert_eq!(program(Some(stale.clone())), 1, "{stale:x?}");
     }
-    let others = [None, Some(set(0, 64, 4)), Some(Access::write(0, 64)), Some(set(0x18, 64, 5))];
+    let unknown = copy(Access::write(0, 64));
+    let others = [None, Some(set(0, 64, 4)), Some(unknown), Some(set(0x18, 64, 5))];
     for other in others {
         assert_eq!(program(other.clone()), 0, "{other:x?}");
     }
