@@ -22,6 +22,7 @@ extern "C" __global__ void long_stride(const float *in, float *out, long long fi
 }
 extern "C" __global__ void clamped(const int *in, int *out, long long last, unsigned long long most) {
     long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x, j = i - 3;
+    out[last < (long long)most ? -3ll : 5] = 0;
     out[min(max(j, 0ll), last)] = in[min((unsigned long long)i, most)] + in[max((unsigned long long)i, most)];
 }
 extern "C" __global__ void offset_and_stride(const int *in, int *out, int offset, int stride, int n) {

@@ -377,7 +377,9 @@ impl State<'_> {
                 Outcome::UNKNOWN
             }
             Operation::Move { wide: false } => plain(self.value(operand(0))),
-            Operation::Move { wide: true } => Outcome::wide(self.wide(operand(0))),
+            Operation::Move { wide: true } => {
+                Outcome::wide(source(0).and_then(|source| self.long(&source)))
+            }
             Operation::Special(number) => {
                 // Of a pair only the zero is one number.
                 let known = one.destination.is_none_or(|(_, count)| count == 1) || number == ZERO;

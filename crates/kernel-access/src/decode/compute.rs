@@ -11,6 +11,15 @@ pub(super) fn decode(bits: Bits, to: &mut Instruction) -> bool {
 fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
     let number = bits.number();
     match (number, bits.field(9, 12)) {
+        // A number of 64 bits. Those that an operand cannot have stay unknown.
+        (0x02 | 0x82, 2) if bits.architecture >= 120 => {
+            let number = bits.signed(24, 88);
+            let operand = Operand::Immediate(u32::try_from(number.unsigned_abs()).ok()?);
+            (number.unsigned_abs() < 1 << 31).then_some(())?;
+            to.operation = Operation::Move { wide: true };
+            to.destination = Some((bits.own(16), 2));
+            to.sources = vec![Source { operand, negated: number < 0 }];
+        }
         (0x02, _) => {
             (number_of_lanes(bits) == 15).then_some(())?;
             move_from(bits, to)?;

@@ -62,7 +62,8 @@ impl Evaluator<'_> {
                 Some(vec![self.value(state, operand(0))])
             }
             Operation::Move { wide: true } => {
-                let form = self.wide(state, operand(0));
+                let Some(source) = one.sources.first() else { return self.unknown(state, one) };
+                let form = self.long(state, source);
                 self.halves(state, form)
             }
             Operation::Special(number) => {

@@ -235,6 +235,7 @@ pub fn case(name: &str, which: usize) -> Option<Case> {
             plain(none().array(0).array(1).long(i64::from(n) - 1).long(5)),
             |launch, b, t, to| {
                 let i = index(launch, b, t);
+                span(to, 'w', 1, if int(launch, 16) < 5 { -3 } else { 5 }, 4);
                 span(to, 'w', 1, (i - 3).max(0).min(int(launch, 16)), 4);
                 span(to, 'r', 0, i.min(5), 4);
                 span(to, 'r', 0, i.max(5), 4);
