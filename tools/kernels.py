@@ -208,7 +208,8 @@ def ours(text, at, labels):
     if base in ACCESSES:
         kind = ACCESSES[base]
         load = kind.startswith(("LOAD", "ATOMIC"))
-        size = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
+        size = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16, "F64": 8, "F32x2": 8, "F32x4": 16,
+                "F16x4": 8, "BF16x4": 8, "F16x8": 16, "BF16x8": 16}
         if base in ("LDSM", "STSM"):
             size = {"2": 8, "4": 16}
         size = next((size[mod] for mod in mods if mod in size), 4)

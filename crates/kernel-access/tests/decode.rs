@@ -142,6 +142,47 @@ fn instructions_of_larger_corpora_are_known() {
     }
 }
 
+/// Of several numbers at once: how many bytes these have is a bound, so it must not be less.
+#[test]
+fn operations_on_several_numbers_have_all_their_bytes() {
+    // REDG, and where the kind of the numbers is: of sm_90, and of later ones.
+    let redg = [
+        (90, 0x000f_e200_0c10_e184_0000_0004_0200_79a6_u128),
+        (120, 0x000f_e200_0c12_e104_0000_0004_0200_79a6),
+    ];
+    for (kind, numbers, bytes) in [
+        (0, "F16x2", 4),
+        (1, "F16x4", 8),
+        (2, "F16x8", 16),
+        (3, "BF16x2", 4),
+        (4, "BF16x4", 8),
+        (5, "BF16x8", 16),
+        (9, "F32", 4),
+        (10, "F32x2", 8),
+        (11, "F32x4", 16),
+        (15, "F64", 8),
+    ] {
+        for (architecture, bits) in redg {
+            let wanted = format!("REDUCE.GLOBAL.{bytes} [R2], R4");
+            let found = text(architecture, 0, bits | kind << 73);
+            assert_eq!(found, wanted, "{numbers} sm_{architecture}");
+        }
+    }
+    for (architecture, bits, wanted) in [
+        // ATOM.E.ADD.BF16x2.RN.STRONG.GPU P0, R8, desc[UR4][R2.64+-0x14], R5
+        (90, 0x0001_6200_0810_e7c4_ffff_ec05_0208_79a2_u128, "ATOMIC.GENERIC.4 R8, P0, [R2-0x14]"),
+        (100, 0x0021_6200_0c10_e704_ffff_ec05_0206_79a2, "ATOMIC.GENERIC.4 R6, P0, [R2-0x14]"),
+        // ATOMG.E.ADD.F32x2.FTZ.RN.STRONG.GPU PT, R4, desc[UR4][R4.64+-0x38], R10
+        (90, 0x000e_a400_081e_f5c4_ffff_c80a_0404_79a3, "ATOMIC.GLOBAL.8 R4, [R4-0x38]"),
+        // ATOMG.E.ADD.F64.RN.STRONG.GPU PT, R4, desc[UR4][R2.64], R4
+        (120, 0x002e_e200_0c1e_ff04_8000_0004_0204_79a3, "ATOMIC.GLOBAL.8 R4, [R2]"),
+        // Of a kind that was not seen, what it writes is not known.
+        (120, 0x002e_e200_0c1e_fd04_8000_0004_0204_79a3, "?"),
+    ] {
+        assert_eq!(text(architecture, 0, bits), wanted, "{bits:x}");
+    }
+}
+
 /// For any bits there is an answer, and it names registers that exist.
 #[test]
 fn any_bits_are_decoded() {

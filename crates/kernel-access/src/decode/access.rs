@@ -164,6 +164,9 @@ fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
         0x18e | 0x1a6 => (Reduce, Global),
         0x1a8 | 0x1a9 => (Atomic, Global),
         0x18a | 0x18b => (Atomic, Generic),
+        // Of halves, and of floats.
+        0x1a2 if bits.form() == Form::SecondImmediate => (Atomic, Generic),
+        0x1a3 if bits.form() == Form::SecondImmediate => (Atomic, Global),
         0x18c | 0x18d => (Atomic, Shared),
         0x1ae => (CopyToShared, Global),
         // Copies by a tensor map: to shared memory, from it, with a reduction, and ahead of time.
@@ -180,6 +183,8 @@ fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
             _ => return None,
         },
         Read | Write => super::compute::width(bits)?.0,
+        Reduce if number == 0x1a6 => floats(bits).unwrap_or(16),
+        Atomic if matches!(number, 0x1a2 | 0x1a3) => floats(bits)?,
         Atomic | Reduce => match bits.field(73, 76) {
             0 | 1 => 4,
             2 | 3 => 8,
@@ -223,6 +228,17 @@ fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
         CopyToShared | Unknown => {}
     }
     Some(())
+}
+
+/// The bytes of the numbers that some atomic operations and reductions work on: two halves to eight, of
+/// both kinds, one float to four, and a double.
+fn floats(bits: Bits) -> Option<u8> {
+    Some(match bits.field(73, 77) {
+        0 | 3 | 9 => 4,
+        1 | 4 | 10 | 15 => 8,
+        2 | 5 | 11 => 16,
+        _ => return None,
+    })
 }
 
 /// A store to generic memory without uniform registers has its fields at other places.
@@ -271,11 +287,13 @@ fn global(bits: Bits) -> Option<Address> {
             _ if bits.late || bits.bit(71) => Some(plain),
             _ => Some(Address { uniform: Some(bits.uniform(64)), ..plain }),
         },
-        0x1a8 if bits.late => (with_uniform && bits.bit(63))
+        0x1a2 | 0x1a3 | 0x1a8 if bits.late => (with_uniform && bits.bit(63))
             .then_some(Address { offset: bits.signed(40, 63) as i32, ..plain }),
         // Without a descriptor, as older compilers write it.
         0x1a8 if !bits.late && !with_uniform => (bits.form() == Form::Registers).then_some(plain),
-        0x1a8 | 0x18a => (!bits.late && with_uniform && bits.field(70, 72) == 3).then_some(plain),
+        0x1a2 | 0x1a3 | 0x1a8 | 0x18a => {
+            (!bits.late && with_uniform && bits.field(70, 72) == 3).then_some(plain)
+        }
         0x1a9 | 0x18b => (!with_uniform).then_some(plain),
         // The bits above the offset are that of the shared memory's address. Which bytes are copied
         // may depend on a predicate; it is as if all were.
