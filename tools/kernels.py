@@ -340,15 +340,19 @@ def main():
     parser.add_argument("--command", required=True, help="the command kernel-access")
     parser.add_argument("--work", type=pathlib.Path, required=True, help="where cubins are compiled")
     parser.add_argument("--source", type=pathlib.Path, action="append", default=[])
+    parser.add_argument("--machine-code", type=pathlib.Path, action="append", default=[],
+                        help="a source that is not compiled to PTX")
     parser.add_argument("cubins", nargs="*")
     arguments = parser.parse_args()
     cubins = list(arguments.cubins)
-    for source in arguments.source:
+    for source in arguments.source + arguments.machine_code:
         for architecture in ARCHITECTURES:
             cubin = arguments.work / f"{source.stem}.{architecture}.cubin"
             subprocess.run([arguments.nvidia / "bin/nvcc", f"-arch=sm_{architecture}", "-cubin", "-w", "-o", cubin, source],
                            check=True)
             cubins.append(cubin)
+            if source in arguments.machine_code:
+                continue
             # For the test that compares what is said of both; see crates/kernel-access/tests/ptx.rs.
             subprocess.run([arguments.nvidia / "bin/nvcc", f"-arch=compute_{architecture}", "-ptx", "-w", "-o",
                             cubin.with_suffix(".ptx"), source], check=True)
