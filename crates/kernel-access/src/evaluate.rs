@@ -35,7 +35,7 @@ use crate::words::{MEMORY, Words};
 use truth::{Truth, both};
 
 const DOUBLE: i128 = 1 << 64;
-/// Facts that a state keeps, and rounds and instructions after which there is no answer.
+/// Facts that a state keeps, and rounds of all blocks and instructions after which there is no answer.
 const MOST_FACTS: usize = 24;
 const MOST_ROUNDS: usize = 60;
 const MOST_STEPS: usize = 400_000;
@@ -95,7 +95,23 @@ struct Known {
     joined: Rc<State>,
     state: Rc<State>,
     next: Vec<(usize, Rc<State>)>,
-    seen: Vec<Seen>,
+}
+
+/// What was found so far.
+struct Progress {
+    /// Of each block those that it may come after.
+    before: Vec<Vec<usize>>,
+    blocks: Vec<Option<Known>>,
+    is_kept: bool,
+    /// The accesses of each block.
+    seen: Vec<Vec<Seen>>,
+    /// By the block that they come from, and where they go.
+    edges: HashMap<(usize, usize), Rc<State>>,
+    /// Of heads of loops the state before the loop, and in each turn.
+    entries: HashMap<usize, (Rc<State>, Rc<State>)>,
+    start: Rc<State>,
+    /// How many blocks may be looked at yet.
+    visits: usize,
 }
 
 /// What a register is at a loop's head.
@@ -202,6 +218,7 @@ impl<'a> Evaluator<'a> {
         Ok(Found { accesses: seen, stored })
     }
 
+    /// Evaluates all blocks until nothing changes: a loop, with those in it, before what comes after it.
     fn rounds(&mut self) -> Result<(), TooLong> {
         let count = self.code.graph.blocks.len();
         let mut before = vec![Vec::new(); count];
@@ -210,84 +227,166 @@ impl<'a> Evaluator<'a> {
                 before[next].push(at);
             }
         }
-        let mut blocks: Vec<Option<Known>> = (0..count).map(|_| None).collect();
-        let start = Rc::new(self.start());
         let is_kept = count * self.code.counts.registers.iter().sum::<usize>() <= MOST_KEPT;
-        for _ in 0..MOST_ROUNDS {
+        let mut progress = Progress {
+            before,
+            blocks: (0..count).map(|_| None).collect(),
+            is_kept,
+            seen: vec![Vec::new(); count],
+            edges: HashMap::default(),
+            entries: HashMap::default(),
+            start: Rc::new(self.start()),
+            visits: count.saturating_mul(MOST_ROUNDS),
+        };
+        let order = self.order();
+        // The last time nothing changes.
+        loop {
             let changes = self.symbols.changes;
-            self.seen.clear();
-            // By the block that they come from, and where they go.
-            let mut edges: HashMap<(usize, usize), Rc<State>> = HashMap::default();
-            let mut entries: HashMap<usize, (Rc<State>, Rc<State>)> = HashMap::default();
-            for (at, ways_in) in before.iter().enumerate() {
-                // Each way in comes from an earlier block, except around loops.
-                let mut ways: Vec<Rc<State>> = ways_in
-                    .iter()
-                    .filter(|&&from| from < at)
-                    .filter_map(|&from| edges.get(&(from, at)).cloned())
-                    .collect();
-                if at == 0 {
-                    ways.push(start.clone());
-                }
-                let mut known = blocks.get_mut(at).and_then(Option::take);
-                // The same ways meet in the same state: what a way depends on did not change either, or
-                // the block that it comes from is evaluated again, at the latest in the next round, and
-                // the last round is one without changes.
-                let is_same = |of: &Known| {
-                    of.ways.len() == ways.len()
-                        && of.ways.iter().zip(&ways).all(|(own, way)| Rc::ptr_eq(own, way))
-                };
-                let joined = match &known {
-                    Some(of) if is_same(of) => of.joined.clone(),
-                    _ => match self.join(at, &ways) {
-                        Some(state) => state,
-                        None => continue,
-                    },
-                };
-                let state = if self.heads.contains_key(&at) {
-                    let head = Rc::new(self.head(at, &joined));
-                    entries.insert(at, (joined.clone(), head.clone()));
-                    head
-                } else {
-                    joined.clone()
-                };
-                known.take_if(|of| {
-                    !Rc::ptr_eq(&of.state, &state) && of.state != state
-                        || of.changes != self.symbols.changes && self.changed(&state) > of.changes
-                });
-                let known = match known {
-                    Some(known) => Known { ways, joined, ..known },
-                    None => {
-                        let (changes, first) = (self.symbols.changes, self.seen.len());
-                        let next = self.block(at, State::clone(&state))?.into_iter();
-                        let next = next.map(|(to, state)| (to, Rc::new(state))).collect();
-                        let seen = self.seen.split_off(first);
-                        Known { changes, ways, joined, state, next, seen }
-                    }
-                };
-                self.seen.extend(known.seen.iter().cloned());
-                edges.extend(known.next.iter().map(|(to, state)| ((at, *to), state.clone())));
-                if is_kept && let Some(place) = blocks.get_mut(at) {
-                    *place = Some(known);
-                }
-            }
-            let mut stable = true;
-            let mut order: Vec<usize> = entries.keys().copied().collect();
-            order.sort_unstable();
-            for at in order {
-                let Some((entry, head)) = entries.get(&at) else { continue };
-                let back: Vec<&State> = before[at]
-                    .iter()
-                    .filter(|&&from| from >= at)
-                    .filter_map(|&from| edges.get(&(from, at)).map(Rc::as_ref))
-                    .collect();
-                stable &= self.check(at, entry, head, &back);
-            }
-            if stable && changes == self.symbols.changes {
-                return Ok(());
+            self.settle(&order, &mut progress)?;
+            if changes == self.symbols.changes {
+                break;
             }
         }
-        Err(TooLong)
+        self.seen = progress.seen.into_iter().flatten().collect();
+        Ok(())
+    }
+
+    /// The blocks in their order, but those of a loop together, and with its head how many these are.
+    fn order(&self) -> Vec<(usize, usize)> {
+        let graph = &self.code.graph;
+        let mut order: Vec<(usize, usize)> = Vec::new();
+        let mut is_placed = vec![false; graph.blocks.len()];
+        let all: Vec<usize> = (0..graph.blocks.len()).collect();
+        // What is to be placed, and where the head is that it belongs to.
+        let mut open = vec![(all.iter(), None)];
+        while let Some((blocks, head)) = open.last_mut() {
+            let Some(&at) = blocks.next() else {
+                let length = head.map(|head: usize| (head, order.len() - head));
+                if let Some((head, length)) = length
+                    && let Some(head) = order.get_mut(head)
+                {
+                    head.1 = length;
+                }
+                open.pop();
+                continue;
+            };
+            let is_new = is_placed.get_mut(at).is_some_and(|done| !std::mem::replace(done, true));
+            if is_new {
+                let own = graph.loops.binary_search_by_key(&at, |own| own.head);
+                if let Some(own) = own.ok().and_then(|own| graph.loops.get(own)) {
+                    open.push((own.blocks.iter(), Some(order.len())));
+                }
+                order.push((at, 0));
+            }
+        }
+        order
+    }
+
+    /// Evaluates all blocks, and those of a loop until what is assumed of it holds.
+    fn settle(&mut self, order: &[(usize, usize)], progress: &mut Progress) -> Result<(), TooLong> {
+        // Where the loops that are open begin and end, and how many changes there were before a turn.
+        let mut open: Vec<(usize, usize, u64)> = Vec::new();
+        let mut next = 0;
+        loop {
+            if let Some((first, end, changes)) = open.last_mut()
+                && next == *end
+            {
+                let Some(&(head, _)) = order.get(*first) else { break };
+                if self.holds(head, progress) && *changes == self.symbols.changes {
+                    open.pop();
+                    continue;
+                }
+                *changes = self.symbols.changes;
+                next = *first;
+            } else if let Some((_, length @ 1..)) = order.get(next) {
+                open.push((next, next + length, self.symbols.changes));
+            }
+            let Some(&(at, _)) = order.get(next) else { break };
+            progress.visits = progress.visits.checked_sub(1).ok_or(TooLong)?;
+            self.visit(at, progress)?;
+            next += 1;
+        }
+        Ok(())
+    }
+
+    /// Evaluates a block, if what it begins with is not what it was.
+    fn visit(&mut self, at: usize, progress: &mut Progress) -> Result<(), TooLong> {
+        let Some(ways_in) = progress.before.get(at) else { return Ok(()) };
+        // Each way in comes from an earlier block, except around loops.
+        let mut ways: Vec<Rc<State>> = ways_in
+            .iter()
+            .filter(|&&from| from < at)
+            .filter_map(|&from| progress.edges.get(&(from, at)).cloned())
+            .collect();
+        if at == 0 {
+            ways.push(progress.start.clone());
+        }
+        let mut known = progress.blocks.get_mut(at).and_then(Option::take);
+        // The same ways meet in the same state: what a way depends on did not change either, or
+        // the block that it comes from is evaluated again, at the latest in the next round, and
+        // the last round is one without changes.
+        let is_same = |of: &Known| {
+            of.ways.len() == ways.len()
+                && of.ways.iter().zip(&ways).all(|(own, way)| Rc::ptr_eq(own, way))
+        };
+        let joined = match &known {
+            Some(of) if is_same(of) => Some(of.joined.clone()),
+            _ => self.join(at, &ways),
+        };
+        if let Some(block) = self.code.graph.blocks.get(at) {
+            for &next in &block.next {
+                progress.edges.remove(&(at, next));
+            }
+        }
+        progress.entries.remove(&at);
+        let Some(joined) = joined else {
+            if let Some(seen) = progress.seen.get_mut(at) {
+                seen.clear();
+            }
+            return Ok(());
+        };
+        let state = if self.heads.contains_key(&at) {
+            let head = Rc::new(self.head(at, &joined));
+            progress.entries.insert(at, (joined.clone(), head.clone()));
+            head
+        } else {
+            joined.clone()
+        };
+        known.take_if(|of| {
+            !Rc::ptr_eq(&of.state, &state) && of.state != state
+                || of.changes != self.symbols.changes && self.changed(&state) > of.changes
+        });
+        let known = match known {
+            Some(known) => Known { ways, joined, ..known },
+            None => {
+                let changes = self.symbols.changes;
+                self.seen.clear();
+                let next = self.block(at, State::clone(&state))?.into_iter();
+                let next = next.map(|(to, state)| (to, Rc::new(state))).collect();
+                if let Some(seen) = progress.seen.get_mut(at) {
+                    *seen = std::mem::take(&mut self.seen);
+                }
+                Known { changes, ways, joined, state, next }
+            }
+        };
+        progress.edges.extend(known.next.iter().map(|(to, state)| ((at, *to), state.clone())));
+        if progress.is_kept
+            && let Some(place) = progress.blocks.get_mut(at)
+        {
+            *place = Some(known);
+        }
+        Ok(())
+    }
+
+    /// Whether what is assumed of a loop holds.
+    fn holds(&mut self, at: usize, progress: &Progress) -> bool {
+        let Some((entry, head)) = progress.entries.get(&at) else { return true };
+        let ways = progress.before.get(at).into_iter().flatten();
+        let back: Vec<&State> = ways
+            .filter(|&&from| from >= at)
+            .filter_map(|&from| progress.edges.get(&(from, at)).map(Rc::as_ref))
+            .collect();
+        self.check(at, entry, head, &back)
     }
 
     /// When a symbol that the state depends on has changed last.

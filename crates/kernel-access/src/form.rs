@@ -478,7 +478,8 @@ impl Symbols {
         {
             return *bounds;
         }
-        let bounds = self.new_bounds(&Form { constant: 0, terms: terms.to_vec() }, &all.facts);
+        let form = Form { constant: 0, terms: terms.to_vec() };
+        let bounds = Search::new(self, &all.facts).bounds(&form);
         all.bounds.insert(terms.to_vec(), (self.changes, bounds));
         known.count += 1;
         bounds
@@ -499,64 +500,6 @@ impl Symbols {
             Some((Kind::Quotient(_, _, division), _)) => &division.reach,
             _ => &[],
         }
-    }
-
-    fn new_bounds(&self, form: &Form, facts: &Masked) -> Bounds {
-        let mut work = TRIED;
-        let low = form
-            .times(-1)
-            .and_then(|negative| self.most(&negative, facts, 3, &mut work))
-            .and_then(i128::checked_neg);
-        let mut work = TRIED;
-        (low, self.most(form, facts, 3, &mut work))
-    }
-
-    fn most(&self, form: &Form, facts: &Masked, depth: u32, work: &mut u32) -> Option<i128> {
-        if depth == 0 || form.terms.is_empty() {
-            return self.own_most(form, 1);
-        }
-        let mut best = self.plain(form, facts, depth, work);
-        let mask = form.mask();
-        let mut try_fact = |fact: &Form, work: &mut u32| {
-            for &(symbol, factor) in &fact.terms {
-                let own = form.factor(symbol);
-                if own == 0 || (own > 0) == (factor > 0) || *work == 0 {
-                    continue;
-                }
-                let times = match factor {
-                    1 => -own,
-                    -1 => own,
-                    _ if own % factor == 0 => -(own / factor),
-                    _ => continue,
-                };
-                *work -= 1;
-                self.tried.set(self.tried.get() + 1);
-                // A multiple of what is not negative makes the number only larger.
-                let Some((terms, sum)) = self.most_of_sum(form, times, fact) else { continue };
-                let most = match terms < form.terms.len() {
-                    true => {
-                        let Some(larger) = form.plus(times, fact) else { continue };
-                        self.most(&larger, facts, depth - 1, work)
-                    }
-                    false => sum,
-                };
-                best = match (best, most) {
-                    (Some(best), Some(most)) => Some(best.min(most)),
-                    (best, most) => best.or(most),
-                };
-            }
-        };
-        for (_, fact) in facts.iter().filter(|fact| fact.0 & mask != 0) {
-            try_fact(fact, work);
-        }
-        for &(symbol, _) in &form.terms {
-            if let Some((Kind::Quotient(.., division), _)) = self.symbols.get(symbol as usize) {
-                for fact in division.facts.iter().flatten() {
-                    try_fact(fact, work);
-                }
-            }
-        }
-        best
     }
 
     /// The number of terms of `form` and `times` the other, and the sum of the largest of them, without
@@ -625,39 +568,121 @@ impl Symbols {
             }
         })
     }
+}
+
+/// A search for bounds by facts.
+struct Search<'a> {
+    symbols: &'a Symbols,
+    facts: &'a Masked,
+    /// How many facts may be tried yet.
+    left: u32,
+    /// The largest numbers that were found on the way, by the depth, and how many facts were tried for
+    /// each: facts that are added one after the other lead to the same in any order.
+    found: [HashMap<Form, (Option<i128>, u32)>; 2],
+}
+
+impl<'a> Search<'a> {
+    fn new(symbols: &'a Symbols, facts: &'a Masked) -> Self {
+        Self { symbols, facts, left: 0, found: Default::default() }
+    }
+
+    fn bounds(&mut self, form: &Form) -> Bounds {
+        self.left = TRIED;
+        let negative = form.times(-1);
+        let low = negative.and_then(|negative| self.new_most(&negative, 3));
+        self.left = TRIED;
+        (low.and_then(i128::checked_neg), self.new_most(form, 3))
+    }
+
+    /// The largest that the form can be. What was found before is found again if as many facts may be
+    /// tried.
+    fn most(&mut self, form: &Form, depth: u32) -> Option<i128> {
+        let place = (depth as usize).checked_sub(1);
+        let Some(place) = place.filter(|_| !form.terms.is_empty()) else {
+            return self.symbols.own_most(form, 1);
+        };
+        let known = self.found.get(place).and_then(|found| found.get(form));
+        if let Some(&(most, tried)) = known
+            && let Some(left) = self.left.checked_sub(tried)
+        {
+            self.left = left;
+            return most;
+        }
+        let left = self.left;
+        let most = self.new_most(form, depth);
+        if self.left > 0
+            && let Some(found) = self.found.get_mut(place)
+        {
+            found.insert(form.clone(), (most, left - self.left));
+        }
+        most
+    }
+
+    fn new_most(&mut self, form: &Form, depth: u32) -> Option<i128> {
+        let symbols = self.symbols;
+        let mut best = self.plain(form, depth);
+        let mask = form.mask();
+        for (_, fact) in self.facts.iter().filter(|fact| fact.0 & mask != 0) {
+            self.with(fact, form, depth, &mut best);
+        }
+        for &(symbol, _) in &form.terms {
+            if let Some((Kind::Quotient(.., division), _)) = symbols.symbols.get(symbol as usize) {
+                for fact in division.facts.iter().flatten() {
+                    self.with(fact, form, depth, &mut best);
+                }
+            }
+        }
+        best
+    }
+
+    /// A multiple of what is not negative makes the number only larger.
+    fn with(&mut self, fact: &Form, form: &Form, depth: u32, best: &mut Option<i128>) {
+        for &(symbol, factor) in &fact.terms {
+            let own = form.factor(symbol);
+            if own == 0 || (own > 0) == (factor > 0) || self.left == 0 {
+                continue;
+            }
+            let times = match factor {
+                1 => -own,
+                -1 => own,
+                _ if own % factor == 0 => -(own / factor),
+                _ => continue,
+            };
+            self.left -= 1;
+            self.symbols.tried.set(self.symbols.tried.get() + 1);
+            let Some((terms, sum)) = self.symbols.most_of_sum(form, times, fact) else { continue };
+            let most = match terms < form.terms.len() {
+                true => {
+                    let Some(larger) = form.plus(times, fact) else { continue };
+                    self.most(&larger, depth - 1)
+                }
+                false => sum,
+            };
+            *best = match (*best, most) {
+                (Some(best), Some(most)) => Some(best.min(most)),
+                (best, most) => best.or(most),
+            };
+        }
+    }
 
     /// The sum of the largest terms.
-    fn plain(&self, form: &Form, facts: &Masked, depth: u32, work: &mut u32) -> Option<i128> {
-        let mut sum = form.constant;
-        for &(symbol, factor) in &form.terms {
-            let limit = match self.symbols.get(symbol as usize)? {
-                (Kind::Free { low, high, .. }, _) => {
-                    if factor > 0 {
-                        *high
-                    } else {
-                        *low
-                    }
-                }
-                (Kind::Turns(_), _) => {
-                    if factor > 0 {
-                        MOST_TURNS
-                    } else {
-                        0
-                    }
-                }
+    fn plain(&mut self, form: &Form, depth: u32) -> Option<i128> {
+        let symbols = self.symbols;
+        form.terms.iter().try_fold(form.constant, |sum, &(symbol, factor)| {
+            let limit = match symbols.symbols.get(symbol as usize)? {
                 (Kind::Quotient(of, divisor, division), _) => {
                     let depth = depth.saturating_sub(1);
                     let limit = if factor > 0 {
-                        self.most(of, facts, depth, work)?
+                        self.most(of, depth)?
                     } else {
-                        -self.most(division.negative.as_ref()?, facts, depth, work)?
+                        -self.most(division.negative.as_ref()?, depth)?
                     };
                     limit.div_euclid(*divisor)
                 }
+                _ => symbols.most_of_symbol(symbol, factor)?,
             };
-            sum = sum.checked_add(product(limit, factor)?)?;
-        }
-        Some(sum)
+            sum.checked_add(product(limit, factor)?)
+        })
     }
 }
 
@@ -817,7 +842,7 @@ mod tests {
             for two in &forms {
                 for times in [-2, 1, 3] {
                     let made = one.plus(times, two);
-                    let made = made.map(|of| (of.terms.len(), symbols.plain(&of, &[], 0, &mut 0)));
+                    let made = made.map(|of| (of.terms.len(), symbols.own_most(&of, 1)));
                     assert_eq!(
                         symbols.most_of_sum(one, times, two),
                         made,
@@ -870,7 +895,12 @@ mod tests {
             for _ in 0..8 {
                 let form = sum().plus(1, &sum()).expect("small");
                 let bounds = symbols.bounds(&form, &facts);
-                assert_eq!(bounds, symbols.new_bounds(&form, &all), "{form:?} {:?}", &*facts);
+                assert_eq!(
+                    bounds,
+                    Search::new(&symbols, &all).bounds(&form),
+                    "{form:?} {:?}",
+                    &*facts
+                );
                 better += usize::from(bounds != symbols.own_bounds(&form));
             }
         }

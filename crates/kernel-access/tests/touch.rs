@@ -449,6 +449,39 @@ fn an_answer_may_be_given_up_after_a_time() {
     assert_eq!(may_touch(&begins, &launch), may_touch(&shape.code, &launch));
 }
 
+/// What comes after loops is looked at when these are done: once.
+#[test]
+fn what_follows_loops_is_evaluated_once() {
+    static ASKED: AtomicU32 = AtomicU32::new(0);
+    // Two loops, one in the other, and what they count is added to the address many times.
+    let asked = |times: usize| {
+        let text = format!(
+            ".version 8.0\n.target sm_80\n.address_size 64\n
+            .visible .entry sum(.param .u64 to, .param .u32 high, .param .u32 wide) {{
+            .reg .pred %p; .reg .b32 %x, %y, %at, %high, %wide; .reg .b64 %to, %offset;
+            ld.param.u64 %to, [to]; ld.param.u32 %high, [high]; ld.param.u32 %wide, [wide];
+            mov.u32 %y, 0; mov.u32 %at, 0;
+            ROW: mov.u32 %x, 0;
+            COLUMN: add.s32 %at, %at, 4; add.s32 %x, %x, 1;
+            setp.lt.s32 %p, %x, %wide; @%p bra COLUMN;
+            add.s32 %y, %y, 1;
+            setp.lt.s32 %p, %y, %high; @%p bra ROW;
+            mul.wide.s32 %offset, %y, 4;
+            {} st.global.u32 [%to], %x; ret; }}",
+            "add.s64 %to, %to, %offset;".repeat(times)
+        );
+        let module = Module::parse(&text).expect("PTX");
+        let code = Code::from_ptx(&module, "sum").unwrap_or_else(|error| panic!("{error}"));
+        // A clock that counts how often it is asked: at each sixteenth instruction.
+        let clock = || Duration::from_nanos(ASKED.fetch_add(1, Ordering::Relaxed).into());
+        let before = ASKED.load(Ordering::Relaxed);
+        summary(&code.within(clock, Duration::MAX)).expect("known");
+        ASKED.load(Ordering::Relaxed) - before
+    };
+    let (few, many) = (asked(0), asked(1600));
+    assert!(few < 20 && (100..=101).contains(&(many - few)), "{few} {many}");
+}
+
 /// A tile of a matrix leaves out what is beside it, and a column of pairs the other half of each.
 #[test]
 fn a_tile_leaves_out_what_is_beside_it() {
