@@ -60,3 +60,27 @@ pub fn whole<R>(work: impl FnOnce() -> R) -> R {
     give();
     result
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn work_takes_turns() {
+        let turns = AtomicU32::new(0);
+        let work = || {
+            let before = turns.load(Ordering::Relaxed);
+            std::thread::yield_now();
+            turns.store(before + 1, Ordering::Relaxed);
+        };
+        let both = std::sync::Barrier::new(2);
+        let turn = || {
+            both.wait();
+            (0..10_000).for_each(|_| whole(work));
+        };
+        std::thread::scope(|scope| (0..2).for_each(|_| _ = scope.spawn(turn)));
+        assert_eq!(turns.into_inner(), 20_000);
+    }
+}

@@ -278,7 +278,7 @@ pub(crate) fn operand(of: &CUmemcpy3DOperand, element: usize, [width, height, _]
 pub(crate) fn repeated(value: u32, width: usize) -> u64 {
     let bytes = value.to_le_bytes();
     u64::from_le_bytes(core::array::from_fn(|at| {
-        bytes.get(at % width.clamp(1, 4)).copied().unwrap_or_default()
+        bytes.get(at % width.max(1)).copied().unwrap_or_default()
     }))
 }
 

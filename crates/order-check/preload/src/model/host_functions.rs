@@ -274,4 +274,60 @@ mod tests {
             assert_eq!(all.objects.get(&0x20), Some(&[9].into()), "the graph has it no longer");
         }
     }
+
+    /// The first digit of a stream is what the driver returns, the second one is the status.
+    unsafe extern "C" fn capture(
+        stream: Handle,
+        status: *mut c_uint,
+        _: *mut u64,
+        graph: *mut Handle,
+    ) -> Code {
+        // SAFETY: two places.
+        unsafe { (*status, *graph) = ((stream % 10) as c_uint, 7) };
+        (stream / 10) as Code
+    }
+
+    unsafe extern "C" fn create(object: *mut Handle) -> Code {
+        // SAFETY: a place.
+        unsafe { *object = 9 };
+        OK
+    }
+
+    static RELEASED: AtomicUsize = AtomicUsize::new(0);
+
+    /// The last digit of a graph is what the driver returns.
+    unsafe extern "C" fn retain(graph: Handle) -> Code {
+        (graph % 10) as Code
+    }
+
+    unsafe extern "C" fn release(graph: Handle, object: Handle, count: c_uint) -> Code {
+        RELEASED.fetch_add(graph + object * count as usize, Ordering::Relaxed);
+        OK
+    }
+
+    #[test]
+    fn a_graph_keeps_what_the_driver_accepts() {
+        let none = Keeper::new(&|_| core::ptr::null_mut());
+        let keeper = Keeper::new(&|name| match name.to_bytes() {
+            b"cuStreamGetCaptureInfo_v2" => capture as *mut c_void,
+            b"cuUserObjectCreate" => create as *mut c_void,
+            b"cuGraphRetainUserObject" => retain as *mut c_void,
+            b"cuGraphReleaseUserObject" => release as *mut c_void,
+            _ => core::ptr::null_mut(),
+        });
+        assert_eq!([0, 1, 2, 11].map(|stream| keeper.captured(stream)), [0, 7, 0, 0]);
+        assert_eq!(none.captured(1), 0);
+        for (keeper, graph, given) in
+            [(keeper, 10, true), (keeper, 11, false), (keeper, 0, false), (none, 10, false)]
+        {
+            let host = Host::new(None, None, 0);
+            // SAFETY: the driver of this test ends no reference.
+            assert_eq!(unsafe { keeper.give(graph, &host) }, given, "{graph}");
+            assert_eq!(host.object.load(Ordering::Relaxed), if given { 9 } else { 0 });
+        }
+        for object in [0, 9] {
+            Kept { keeper, graph: 10, object }.take();
+            assert_eq!(RELEASED.load(Ordering::Relaxed), if object == 0 { 0 } else { 19 });
+        }
+    }
 }

@@ -413,4 +413,12 @@ mod tests {
             assert_eq!(over.collect::<Vec<_>>(), ended, "{what}");
         }
     }
+
+    /// Kernels that are looked up again and again have one name.
+    #[test]
+    fn a_name_is_kept_once() {
+        let mut names = HashSet::new();
+        let [one, two] = [0, 1].map(|_| kept(&mut names, "softmax".to_owned()));
+        assert!(core::ptr::eq(one, two) && names.len() == 1);
+    }
 }

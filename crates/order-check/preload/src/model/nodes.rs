@@ -230,4 +230,22 @@ mod tests {
         assert_eq!(list(Some(nodes), 2), Some(vec![0x10, 0x11, 0x12]));
         assert_eq!((list(Some(nodes), 1), list(None, 2)), (None, None));
     }
+
+    /// The first digit of a node is what the driver returns, the second one is the attribute.
+    unsafe extern "C" fn attribute(node: Handle, _: c_uint, value: *mut core::ffi::c_void) -> Code {
+        // SAFETY: a place for an attribute.
+        unsafe { value.cast::<u32>().write((node % 10) as u32) };
+        (node / 10) as Code
+    }
+
+    #[test]
+    fn a_node_may_be_changed_if_the_driver_says_so() {
+        let new = |name: &core::ffi::CStr| match name.to_bytes() {
+            b"cuGraphKernelNodeGetAttribute" => attribute as *mut core::ffi::c_void,
+            _ => core::ptr::null_mut(),
+        };
+        let all = [0, 1, 2, 10, 11].map(|node| GraphQuestions::new(&new).is_changeable(node));
+        assert_eq!(all, [false, true, true, false, false]);
+        assert!(!GraphQuestions::new(&|_| core::ptr::null_mut()).is_changeable(1));
+    }
 }

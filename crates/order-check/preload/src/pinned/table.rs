@@ -633,6 +633,11 @@ mod tests {
             assert_eq!((found, error), (expected, libc::EDOM));
         }
         assert_eq!(read(place, 3), Some(0x0066_7788));
+        // Nor does it leave files.
+        let files = || std::fs::read_dir("/proc/self/fd").expect("Linux has it").count();
+        let before = files();
+        (0..1000).for_each(|_| assert_eq!(read(0x10, 8), None));
+        assert!(files() < before + 500);
     }
 
     /// One test, as there is one table.
@@ -701,6 +706,17 @@ mod tests {
         assert!(!readable(memory + PAGE) && readable(memory + 3 * PAGE));
         unmapped(pages([2, 3]));
         assert_eq!(lift(byte(2, 0), true, By::Program), Fault::Other);
+        remove(written);
+        // A system call was given bytes, and has not touched them.
+        let written = copy([1, 3], true);
+        for (again, expected) in [(byte(4, 0), "........"), (byte(2, 0), ".--.....")] {
+            assert_ne!(lift(byte(2, 0), true, By::Program), Fault::Other);
+            close_holes(|_| true);
+            rearm(again, true);
+            assert_eq!(HOLES.load(Ordering::SeqCst), expected.contains('-'));
+            close_holes(|_| true);
+            assert_eq!(protections(memory), expected);
+        }
         remove(written);
         // Of rows only the touched pages are lifted, as the byte may be between two of them.
         let bytes = [memory + 10, memory + 3 * PAGE];

@@ -596,6 +596,39 @@ mod tests {
         }
     }
 
+    /// A launch without a stack waits for one that has it; a region is no stack.
+    #[test]
+    fn a_finding_is_held_until_its_launch_has_a_stack() {
+        use cuda_order_check_engine::{Access, Call, Checker, Finding, Op, StreamId, ThreadId};
+        let _turn = crate::hooks::tests::TURN.lock();
+        let settings = Settings::from_text("log=/dev/null").expect("it is valid");
+        crate::watch::start::start(&|_| core::ptr::null_mut(), &settings);
+        let report = |trace: Option<&'static str>| {
+            let mut checker = Checker::default();
+            for (number, name) in [(1, "cuLaunchKernel of k"), (2, "cuMemsetD8Async")] {
+                let mut call = Call::new(name, number, ThreadId(1));
+                call.backtrace = trace.map(|trace| Arc::new(trace) as Arc<dyn Backtrace>);
+                let accesses = &[Access::write(0x1000, 64)];
+                checker.apply(call, Op::Work { stream: StreamId(number), accesses });
+            }
+            match checker.take_findings().pop() {
+                Some(Finding::Report(report)) => report,
+                other => panic!("no report: {other:?}"),
+            }
+        };
+        for trace in [None, Some("Region: step")] {
+            let all = crate::watch::walk::enter(|watch| {
+                let output = watch.feed.observer_mut();
+                let held = output.hold(report(trace), None).is_none();
+                let wanted = output.stacks.wanted.len();
+                let known = output.hold(report(trace), None).is_none();
+                let found = output.hold(report(Some("Region: step\nfill")), None).is_some();
+                (held, wanted, known, found, output.stacks.wanted.len(), output.held.len())
+            });
+            assert_eq!(all, Some((true, 2, true, true, 0, 0)), "{trace:?}");
+        }
+    }
+
     /// All names are there, unless there are more than fit.
     #[test]
     fn a_region_names_those_around_it() {

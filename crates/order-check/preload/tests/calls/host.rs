@@ -69,6 +69,26 @@ fn sources_that_are_read_within_the_call_are_not_protected() {
     });
 }
 
+/// The program may store there once the call has returned.
+#[test]
+fn pageable_memory_is_read_within_the_call() {
+    aside("pageable_memory_is_read_within_the_call", || {
+        let raw = Raw::behind(builder(0), FRONT);
+        let p = Desk::new(&raw, false);
+        let source = [0_u8; 64];
+        let from = source.as_ptr();
+        for (from, stores) in [(from as u64, 0), (p.pinned.addr() as u64, 1)] {
+            let code =
+                unsafe { (raw.cuMemcpyHtoDAsync_v2)(p.buffer, from as *const c_void, 64, p.a) };
+            assert_eq!(code.0, OK);
+            (FRONT.declare)(None, from, 64, true);
+            raw.sync(p.a);
+            assert_eq!(found().len(), stores);
+        }
+        p.end();
+    });
+}
+
 /// A process has its handler of faults once.
 macro_rules! protected {
     ($($test:ident $copy:expr;)*) => {$(
