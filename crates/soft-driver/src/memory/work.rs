@@ -254,3 +254,22 @@ fn repeated(value: u32, width: usize) -> u64 {
     let bytes = value.to_le_bytes();
     u64::from_le_bytes(core::array::from_fn(|at| bytes[at % width.clamp(1, 4)]))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// And not of what is behind them.
+    #[test]
+    fn a_small_copys_content_is_of_its_bytes() {
+        let from: [u8; 9] = core::array::from_fn(|at| at as u8 + 1);
+        let place =
+            || Place { address: from.as_ptr().expose_provenance(), keeper: Keeper::Program };
+        for bytes in 0..=9 {
+            let copy = MemoryWork::Copy { to: place(), from: place(), bytes };
+            let expected =
+                from[..bytes].iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
+            assert_eq!(copy.content(), (bytes <= 8).then_some(expected), "{bytes}");
+        }
+    }
+}

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use common::*;
 use cuda_events::sys::*;
+use cuda_events_test_support::own_process;
 use cuda_soft_driver::{Fault, OrderCheck, Scheduler, SoftDriver, Time};
 
 const NON_BLOCKING: u32 = 1;
@@ -480,6 +481,39 @@ fn kernel_nodes() {
     assert_eq!(instantiate(&mut exec), OK);
     assert_eq!(run(exec), 231);
     assert_eq!(raw.soft.order_findings().len(), 0);
+}
+
+/// A module's load waits for the work of the device, and a library's where all code is loaded at
+/// once.
+#[test]
+fn what_loads_code_waits() {
+    own_process!();
+    let raw = Raw::with(SoftDriver::builder().time(Time::Virtual));
+    raw.soft.kernel("kernel", |_| ());
+    let stream = raw.stream(NON_BLOCKING);
+    for (mode, module, library) in [("LAZY", true, false), ("EAGER", true, true)] {
+        // SAFETY: no other thread of this process looks at its environment.
+        unsafe { std::env::set_var("CUDA_MODULE_LOADING", mode) };
+        let waits = |load: &dyn Fn(&mut Handle) -> u32| {
+            raw.keep_busy(stream, Duration::from_secs(3600));
+            assert_eq!(load(&mut null_mut()), OK, "{mode}");
+            let waited = !raw.busy(stream);
+            raw.sync(stream);
+            waited
+        };
+        let image = || c"anything".as_ptr().cast();
+        let waited = waits(
+            &|out| call!(raw, cuModuleLoadData(out => *mut Handle, image() => *const c_void)),
+        );
+        assert_eq!(waited, module, "{mode}: a module");
+        let none = null_mut::<c_void>;
+        let waited = waits(&|out| {
+            call!(raw, cuLibraryLoadData(out => *mut Handle, image() => *const c_void,
+                none() => *mut c_void, none() => *mut c_void, 0 => u32,
+                none() => *mut c_void, none() => *mut c_void, 0 => u32))
+        });
+        assert_eq!(waited, library, "{mode}: a library");
+    }
 }
 
 /// What a wrong kernel does to its context.

@@ -100,6 +100,28 @@ fn a_write_behind_waiting_streams_deadlocks() {
     });
 }
 
+/// A wait for an event that is done holds nothing back, whatever stands before it.
+#[test]
+fn a_wait_for_an_event_that_is_done_is_no_deadlock() {
+    let raw = hanging(SoftDriver::builder());
+    let words = Words::new(&raw);
+    let [first, second, holds, writes] = [NON_BLOCKING; 4].map(|flags| raw.stream(flags));
+    let (event, latch) = (raw.event(CU_EVENT_DISABLE_TIMING), raw.latch(holds));
+    raw.record(event, holds);
+    assert_eq!(wait(&raw, first, words.at(0), 1), OK);
+    raw.wait(first, event);
+    assert_eq!(write(&raw, first, words.at(1), 1), OK);
+    assert_eq!(wait(&raw, second, words.at(1), 1), OK);
+    latch.release();
+    raw.sync(holds);
+    let latch = raw.latch(writes);
+    assert_eq!(write(&raw, writes, words.at(0), 1), OK);
+    assert_eq!(raw.soft.deadlocks(), [""; 0]);
+    latch.release();
+    [first, second, writes].into_iter().for_each(|stream| raw.sync(stream));
+    assert_eq!(raw.soft.deadlocks(), [""; 0]);
+}
+
 /// Each stream waits for the next one's value and then writes its own; the last one has nothing to
 /// wait for.
 fn backwards(raw: &Raw, count: usize) -> usize {

@@ -52,7 +52,10 @@ fn mappings_with_a_gap_are_no_range() {
         let code = call!(raw, cuMemMap(at(piece) => u64, PIECE => usize, 0 => usize,
             handle => u64, 0 => u64));
         assert_eq!(code, OK);
-        // It lasts as long as it is mapped.
+        // Without a place for it there is no further handle, and it lasts as long as it is mapped.
+        let code = call!(raw, cuMemRetainAllocationHandle(null_mut() => *mut u64,
+            at(piece) => u64));
+        assert_eq!(code, INVALID_VALUE);
         release(&raw, handle);
         mapped += 1;
         assert_eq!(before - free_memory(&raw), mapped * PIECE);

@@ -80,3 +80,34 @@ fn attributes_are_copied_within_a_context() {
     assert_eq!(unsafe { copy(to, from) }.0, OK);
     assert_eq!(policy(to), (OK, CUsynchronizationPolicy(2)));
 }
+
+/// The flags of a primary context are set before it is made, or while it is retained.
+#[test]
+fn a_primary_contexts_flags_are_set_at_any_time() {
+    let raw = Raw::with(SoftDriver::builder().devices(2));
+    let set = |flags: u32| {
+        let code = call!(raw, cuDevicePrimaryCtxSetFlags_v2(1 => i32, flags => u32));
+        assert_eq!(code, OK);
+    };
+    let state = || {
+        let (mut flags, mut active) = (77, 77);
+        let code = unsafe { (raw.cuDevicePrimaryCtxGetState)(1, &mut flags, &mut active) };
+        assert_eq!(code.0, OK);
+        (flags, active)
+    };
+    let current = || {
+        let mut flags = 77;
+        assert_eq!(call!(raw, cuCtxGetFlags(&mut flags => *mut u32)), OK);
+        flags
+    };
+    assert_eq!(state(), (0, 0));
+    set(4);
+    assert_eq!(state(), (4, 0));
+    raw.set_current(raw.retain(1));
+    assert_eq!((state(), current()), ((4, 1), 4 | 8));
+    set(1);
+    assert_eq!((state(), current()), ((1, 1), 1 | 8));
+    assert_eq!(unsafe { (raw.cuDevicePrimaryCtxRelease_v2)(1) }.0, OK);
+    set(2);
+    assert_eq!(state(), (2, 0));
+}

@@ -68,6 +68,16 @@ fn child() {
                 Err(code) => say(format!("{code} {}", raw.soft.misuses().join("; ")).trim_end()),
             }
         },
+        // Keeps imports, and says after each how many files are open.
+        #[cfg(target_os = "linux")]
+        "files" => loop {
+            let line = hear();
+            if line.is_empty() {
+                break;
+            }
+            open(&raw, from_text(&line)).unwrap();
+            say(&held().to_string());
+        },
         // Keeps one import and says what it shows, again and again.
         "keep" => {
             let event = open(&raw, from_text(&hear())).unwrap();
@@ -190,6 +200,33 @@ fn an_import_of_a_destroyed_event_is_misuse() {
     assert_eq!(late.receive(), OK.to_string());
     late.send("");
     late.finish();
+}
+
+/// An import of a slot that is free is of the next event there.
+#[test]
+fn an_import_of_a_free_slot_has_its_next_event() {
+    let raw = Raw::new();
+    let event = raw.event(IPC);
+    let handle = export(&raw, event);
+    assert_eq!(unsafe { (raw.cuEventDestroy_v2)(event) }.0, OK);
+    let mut peer = peer("uses");
+    peer.send(&to_text(&handle));
+    assert_eq!(peer.receive(), "open");
+    let next = raw.event(IPC);
+    assert_eq!(export(&raw, next).reserved, handle.reserved);
+    let (stream, ask) = (raw.stream(1), |peer: &mut Child| {
+        peer.send("query");
+        peer.receive()
+    });
+    assert_eq!(ask(&mut peer), OK.to_string());
+    let latch = raw.latch(stream);
+    raw.record(next, stream);
+    assert_eq!(ask(&mut peer), NOT_READY.to_string());
+    latch.release();
+    raw.sync(stream);
+    assert_eq!(ask(&mut peer), OK.to_string());
+    peer.send("");
+    peer.finish();
 }
 
 fn strict(role: &str) -> Child {
@@ -315,17 +352,36 @@ fn files_of(process: u32) -> Vec<std::path::PathBuf> {
     files.filter(|file| file.file_name().unwrap().to_str().unwrap().starts_with(&prefix)).collect()
 }
 
+/// How many files of exporters this process has open.
+#[cfg(target_os = "linux")]
+fn held() -> usize {
+    let open = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+    let open = open.filter_map(|file| std::fs::read_link(file.path()).ok());
+    open.filter(|file| file.to_str().unwrap().contains("/cuda-soft-driver.")).count()
+}
+
+/// The events of one exporter are in one file, which an importer opens once.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_importer_opens_an_exporters_file_once() {
+    let raw = Raw::new();
+    let mut peer = peer("files");
+    for event in [raw.event(IPC), raw.event(IPC)] {
+        for _ in 0..2 {
+            peer.send(&to_text(&export(&raw, event)));
+            assert_eq!(peer.receive(), "1");
+        }
+    }
+    peer.send("");
+    peer.finish();
+}
+
 /// A process that lives long and imports from one short one after the other.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_importer_keeps_few_files_of_dead_exporters() {
     own_process!();
     const MOST: usize = 17;
-    let held = || {
-        let open = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
-        let open = open.filter_map(|file| std::fs::read_link(file.path()).ok());
-        open.filter(|file| file.to_str().unwrap().contains("/cuda-soft-driver.")).count()
-    };
     let raw = Raw::new();
     let mut killed = Vec::new();
     for number in 1..=MOST + 3 {

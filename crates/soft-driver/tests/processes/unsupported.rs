@@ -29,6 +29,8 @@ fn an_unsupported_function_is_reported_once() {
             "cuCheckpointProcessLock is not supported: it returns CUDA_ERROR_NOT_SUPPORTED",
             "CU_STREAM_MEM_OP_ATOMIC_REDUCTION is not supported: it returns \
              CUDA_ERROR_NOT_SUPPORTED",
+            "an attribute of cuLaunchKernelEx with an effect is not supported: it returns \
+             CUDA_ERROR_NOT_SUPPORTED",
             "cuMemAllocAsync in a capture is not supported: it returns CUDA_ERROR_NOT_SUPPORTED",
             "cuMemPoolCreate is not supported: it returns CUDA_ERROR_NOT_SUPPORTED",
         ],
@@ -76,6 +78,26 @@ fn inner_unsupported() {
     };
     for _ in 0..2 {
         let code = unsafe { batch(stream.as_raw(), 1, &mut reduction, 0) };
+        assert_eq!(code, CUresult::CUDA_ERROR_NOT_SUPPORTED);
+    }
+    // An event that the launch would record is such an attribute.
+    #[repr(C)]
+    struct Config {
+        sizes: [u32; 7],
+        stream: CUstream,
+        attributes: *const [u64; 9],
+        count: u32,
+    }
+    let attribute = [7; 9];
+    let config =
+        Config { sizes: [1; 7], stream: stream.as_raw(), attributes: &attribute, count: 1 };
+    let _current = context.make_current().unwrap();
+    for _ in 0..2 {
+        type Launch = unsafe extern "C" fn(*const Config, usize, usize, usize) -> CUresult;
+        let code = unsafe {
+            let launch = libc::dlsym(handle, c"cuLaunchKernelEx".as_ptr());
+            std::mem::transmute::<*mut libc::c_void, Launch>(launch)(&config, 0, 0, 0)
+        };
         assert_eq!(code, CUresult::CUDA_ERROR_NOT_SUPPORTED);
     }
     // What is supported in other uses.
