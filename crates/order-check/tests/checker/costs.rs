@@ -58,6 +58,10 @@ fn rows_are_one_access() {
     assert!(program.ranges_of_each(1000, &rows) <= 4);
     program.work(Access::write(0, 1 << 20));
     assert!(program.ranges_of_each(1000, &rows) <= 4);
+    // The gaps around what is there are wholes as well.
+    let mut program = Program::new();
+    program.work(Access::write(1 << 19, 4));
+    assert!(program.ranges_of_each(1, &rows) <= 16);
 }
 
 /// Now a piece is written, and then the whole is read: only the pieces are touched again.
