@@ -246,22 +246,16 @@ impl Pinned {
         let all = self.watched.entry(stream.0).or_default();
         // The same again, as in a loop: it is over later.
         let last = all.iter().position(|watched| table::is_same(watched.index, of));
-        if let Some(Watched { index, .. }) = last.and_then(|at| all.remove(at)) {
-            all.push_back(Watched { index, work });
-            self.works += 1;
+        let known = last.and_then(|at| all.remove(at)).map(|watched| watched.index);
+        if known.is_none() && !self.allows(pages) {
             return;
         }
-        if !self.allows(pages) {
+        let Some(index) = known.or_else(|| table::add(of, pages)) else {
+            self.left_out[0] += 1;
             return;
-        }
-        match table::add(of, pages) {
-            Some(index) => {
-                let all = self.watched.entry(stream.0).or_default();
-                all.push_back(Watched { index, work });
-                self.works += 1;
-            }
-            None => self.left_out[0] += 1,
-        }
+        };
+        self.watched.entry(stream.0).or_default().push_back(Watched { index, work });
+        self.works += 1;
     }
 }
 
@@ -331,6 +325,19 @@ mod tests {
         let own = std::fs::read("/proc/self/maps").expect("Linux has it");
         let here = (&raw const own) as u64;
         assert!(are_private(&own, [here, here + 8]), "a stack");
+    }
+
+    /// The summary has what there was, and nothing else.
+    #[test]
+    fn a_summary_names_what_was_left_out() {
+        let _turn = crate::hooks::tests::TURN.lock();
+        let mut pinned = Pinned::new();
+        assert_eq!(pinned.lines(), [""; 0]);
+        (pinned.budget.refused, pinned.left_out) = ([1, 2, 3], [4, 5]);
+        let lines = pinned.lines();
+        let begins = |at| format!("host: {at} times a copy or kernel was not watched: ");
+        assert_eq!(lines.len(), 5);
+        assert!((1..).zip(&lines).all(|(at, line)| line.starts_with(&begins(at))), "{lines:?}");
     }
 
     /// Pages with other things of the program are never protected.
