@@ -226,6 +226,19 @@ mod tests {
         assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o666) }, 0);
     }
 
+    /// However often it is asked, and by how many: who looks does not keep the lock.
+    #[test]
+    fn all_see_that_an_exporter_has_ended() {
+        // Under a name that no sweep looks at.
+        let name = format!("{FOLDER}/orphan.{PREFIX}{}", std::process::id());
+        std::fs::write(&name, "").unwrap();
+        let opened = [(); 2].map(|()| File(open(&name, 0).unwrap()));
+        remove(&name);
+        for file in [0, 1, 0, 1] {
+            assert!(opened[file].is_orphan(), "{file}");
+        }
+    }
+
     /// Others can write to the folder, so a name may be anything.
     #[test]
     fn a_sweep_opens_files_of_its_user_alone() {

@@ -306,6 +306,7 @@ const CALLS: &[&str] = &[
     "cuGraphNodeGetEnabled yt t v4 = 1; 1 1 1; 1 1 3 1 3",
     "cuGraphNodeSetEnabled yw w 0-2 = 0; 1 1 0 0; 0 0 3 0 3",
     "cuGraphExecUpdate_v2 yt g b = 910; 1 1 910; 910 910 3 910 3",
+    "cuMemsetD8_v2 0 0 0-1 = 0; 1; 201 0 3 719 3",
     "cuUserObjectRelease u 0-10 = 1; 1 0*9 1; 1 1 3 1 3",
     "cuMemPoolExportToShareableHandle o4 ps 1 z = 0; 1 1 1; 0 0 3 0 3",
     "cuGraphInstantiateWithParams o8 g I = 0; 1 1 0 1 0*6; 201 900 3 719 3",
