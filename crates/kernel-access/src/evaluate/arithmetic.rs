@@ -211,7 +211,6 @@ impl Evaluator<'_> {
             Truth { carry, ..Truth::default() }
         });
         let truths = match *written.as_slice() {
-            _ if negations > 1 && !carry => any.to_vec(),
             [Some(one), Some(two)] => vec![truth(Some(two)), truth(Some(one))],
             [Some(_), ..] if operands < 3 || small => vec![truth(None)],
             _ => any.to_vec(),
