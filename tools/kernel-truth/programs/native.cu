@@ -133,6 +133,17 @@ __global__ void divided(const short* x, short* y, unsigned rows, unsigned column
     y[(d * columns + c) * rows + r] = x[i];
 }
 
+// By numbers that the compiler does not know, with a sign.
+template <typename N> __global__ void rows(const int* x, int* y, N count, N width, N height) {
+    N i = blockIdx.x * (N)blockDim.x + threadIdx.x;
+    if (i < count) y[i % width * height + i / width] = x[i];
+}
+
+// The compiler unrolls it, by the number of turns.
+template <typename N> __global__ void turns(const float* x, float* y, N first, N last) {
+    for (N i = first + blockIdx.x * (N)blockDim.x + threadIdx.x; i < last; i += (N)gridDim.x * blockDim.x) y[i] = x[i] + 1;
+}
+
 __global__ void last_block(const float* x, float* out, unsigned* count, int n) {
     __shared__ float own[256];
     __shared__ bool last;
@@ -197,6 +208,15 @@ static void own() {
     gather<<<20, 256>>>(a, x, y, n);
     short *s = make<short>(7 * 11 * 13), *t = make<short>(7 * 11 * 13);
     divided<<<8, 128>>>(s, t, 7, 11, 13);
+    for (int width : {1, 7, 32, 333}) {
+        rows<int><<<8, 128>>>(a, b, 999, width, (999 + width - 1) / width);
+        rows<long long><<<8, 128>>>(a, b, 999, width, (999 + width - 1) / width);
+    }
+    for (int first : {0, 3, 500}) {
+        turns<int><<<3, 96>>>(x, y, first, n - 1);
+        turns<long long><<<3, 96>>>(x, y, first, n - 1);
+        turns<long long><<<3, 96>>>(x, y, first, first + 1);
+    }
     unsigned* count = make<unsigned>(1, 1);
     CHECK(cudaMemset(count, 0, 4));
     last_block<<<8, 256>>>(x, make<float>(9), count, n);
