@@ -725,14 +725,15 @@ impl Symbols {
                     Part::Symbol(symbol) => inner.terms.push((symbol, factor)),
                     Part::Remainder(most) => {
                         let most = most.checked_mul(factor)?;
-                        less += most.min(0);
-                        more += most.max(0);
+                        less = less.checked_add(most.min(0))?;
+                        more = more.checked_add(most.max(0))?;
                     }
                 }
             }
             inner.terms.sort_unstable_by_key(|term| term.0);
             let (Some(low), Some(high)) = self.bounds(&inner, facts) else { continue };
-            let (first, width) = (low + less, (high + more) - (low + less));
+            let first = low.checked_add(less)?;
+            let width = high.checked_add(more)?.checked_sub(first)?;
             if width.checked_add(bytes)? < pitch {
                 levels.push(Gaps { first, width, pitch });
             }
@@ -983,6 +984,17 @@ mod tests {
             sum = sum.checked_add(number.checked_mul(factor)?)?;
         }
         Some(sum)
+    }
+
+    #[test]
+    fn bounds_that_are_too_far_apart_leave_no_gaps() {
+        let mut symbols = Symbols::default();
+        let [a, b, c] = [1 << 64, 1 << 64, 3].map(|high| symbols.fixed(0, high, Words::new()));
+        for (times, some) in [(1_i128 << 62, false), (1 << 30, true)] {
+            let form = Form { constant: 0, terms: vec![(a, times), (b, -times), (c, 1 << 100)] };
+            let gaps = symbols.gaps(&form, &Facts::default(), 4);
+            assert_eq!(!gaps.is_empty(), some, "{times:#x}");
+        }
     }
 
     #[test]
