@@ -9,6 +9,10 @@
 //! threads as there are processors. A kernel whose name says that a parameter is a pointer to `const`
 //! should not be said to write by it: each that is is printed, with `perhaps` where an access is known
 //! to be by this word or by another.
+//!
+//! Each kernel is also launched with numbers that are made up, and some threads of these launches are
+//! run one by one: what they touch must be within what the launch may touch. The exit status is 1 if
+//! anything is not.
 
 use std::collections::{BTreeMap, HashSet};
 use std::error::Error;
@@ -22,7 +26,8 @@ use cuda_kernel_access::code::{Code, Launch};
 use cuda_kernel_access::container::{
     Cubin, Form, Image, Kernel, MAX_DECOMPRESSED, entries_for, find,
 };
-use cuda_kernel_access::touch::{Summary, Uses, Word, may_touch, summary, surely_touched};
+use cuda_kernel_access::execute::{Touch, execute};
+use cuda_kernel_access::touch::{Span, Summary, Uses, Word, may_touch, summary, surely_touched};
 
 #[derive(Default)]
 struct Counts {
@@ -37,6 +42,11 @@ struct Counts {
     written: Vec<String>,
     perhaps: Vec<String>,
     skipped: usize,
+    /// Launches that were made up and have an answer, what their threads touched, and what of it is
+    /// elsewhere.
+    launches: usize,
+    touched: usize,
+    outside: Vec<String>,
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -66,8 +76,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     });
     let counts = counts.into_inner().map_err(|_| "a thread failed")?;
+    let outside = counts.outside.len();
     print(counts, images.len());
-    Ok(())
+    if outside == 0 {
+        Ok(())
+    } else {
+        Err(format!("{outside} threads touch something else").into())
+    }
 }
 
 fn of_image(image: &[u8], architecture: u32, end: Instant, counts: &Mutex<Counts>) {
@@ -109,7 +124,12 @@ fn of_kernel(architecture: u32, kernel: &Kernel<'_>, counts: &Mutex<Counts>) {
         surely_touched(code, &launch);
     }
     let in_one = begin.elapsed();
+    let (launches, touched, outside) =
+        code.as_ref().map_or_else(|_| Default::default(), |code| of_threads(kernel.name, code));
     let mut counts = counts.lock().unwrap();
+    counts.launches += launches;
+    counts.touched += touched;
+    counts.outside.extend(outside);
     counts.times.push([in_any, in_one]);
     counts.slowest.push((in_any + in_one, kernel.name.to_owned()));
     if counts.slowest.len() > 1000 {
@@ -132,6 +152,84 @@ fn of_kernel(architecture: u32, kernel: &Kernel<'_>, counts: &Mutex<Counts>) {
             *counts.unknown.entry(why + &number).or_default() += 1;
         }
     }
+}
+
+/// The same numbers for a kernel in each run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(0x14b_73a5);
+        (self.0 >> 33) % end
+    }
+
+    /// Parameters of a kind: addresses, zeros, and small, larger and any numbers among addresses.
+    fn parameters(&mut self, kind: u64) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        while bytes.len() < 640 {
+            let address = 0x7f00_0000_0000 + (self.below(4096) << 24);
+            let is_first = bytes.len() < 64;
+            let word: u64 = match kind {
+                0 => address,
+                1 => 0,
+                _ if self.below(if is_first { 2 } else { 6 }) == 0 => address,
+                2 | 3 => 1 + self.below(300) | self.below(40) << 32,
+                4 => self.below(100_000),
+                _ => self.below(1 << 31) << 1 | self.below(9) << 32,
+            };
+            bytes.extend(word.to_le_bytes());
+        }
+        bytes
+    }
+}
+
+/// Launches that have an answer, how often their threads touched memory, and what is outside.
+fn of_threads(name: &str, code: &Code) -> (usize, usize, Vec<String>) {
+    let seed = name.bytes().fold(7, |seed: u64, byte| seed.wrapping_mul(31) + u64::from(byte));
+    let mut random = Random(seed);
+    let (mut launches, mut touched, mut outside) = (0, 0, Vec::new());
+    for kind in 0..6 {
+        let parameters = random.parameters(kind);
+        let grids = [[1, 1, 1], [64, 3, 1], [7, 1, 2], [132, 1, 1]];
+        let blocks = [[256, 1, 1], [128, 1, 1], [32, 4, 1], [64, 2, 2]];
+        let [grid, block] = [grids, blocks].map(|of| of[random.below(4) as usize]);
+        let launch = Launch::new(grid, block, parameters);
+        let Ok(spans) = may_touch(code, &launch) else { continue };
+        launches += 1;
+        for thread in 0..10 {
+            let mut pick = |size: u32| match thread {
+                0 => 0,
+                1 => size - 1,
+                _ => random.below(size.into()) as u32,
+            };
+            let place = [grid.map(&mut pick), block.map(&mut pick)];
+            // Memory is not known, zeros, or small numbers.
+            let memory = &mut |address: u64, bytes: u8| match thread % 3 {
+                0 => None,
+                1 => Some(0),
+                _ => {
+                    let small = u128::from(address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60);
+                    Some(if bytes > 4 { small << 32 | small } else { small })
+                }
+            };
+            let run = execute(code, &launch, place[0], place[1], memory, 20_000);
+            let known = run.touched.get(..run.known).unwrap_or_default();
+            touched += known.len();
+            let wrong = known.iter().filter(|touch| !is_within(touch, &spans)).take(1);
+            outside
+                .extend(wrong.map(|touch| format!("{touch:x?} of {place:?}, {launch:x?}: {name}")));
+        }
+    }
+    (launches, touched, outside)
+}
+
+fn is_within(touch: &Touch, spans: &[Span]) -> bool {
+    let Some(end) = touch.address.checked_add(touch.bytes.into()) else { return false };
+    spans.iter().filter(|span| (span.at, span.kind) == (touch.at, touch.kind)).any(|span| {
+        let inside = |of: &std::ops::Range<u64>| of.start <= touch.address && end <= of.end;
+        span.bytes.as_ref().is_none_or(inside)
+            && (touch.address..end).all(|at| span.may_touch(&(at..at + 1)))
+    })
 }
 
 fn shorten(slowest: &mut Vec<(Duration, String)>) {
@@ -218,6 +316,15 @@ fn print(mut counts: Counts, images: usize) {
     shorten(&mut counts.slowest);
     for (time, name) in &counts.slowest {
         println!("  {time:.1?} {name}");
+    }
+    println!(
+        "{} launches of made-up numbers, {} accesses of some threads, {} outside",
+        counts.launches,
+        counts.touched,
+        counts.outside.len()
+    );
+    for one in &counts.outside {
+        println!("  {one}");
     }
     println!(
         "{} pointers to const, {} are said to be written by, {} perhaps",
