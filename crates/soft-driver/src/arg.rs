@@ -76,7 +76,8 @@ impl<T, P> Ptr<T, P> {
         self.0.is_null()
     }
 
-    /// `INVALID_VALUE` for NULL, before anything is done. Where nothing is, `put` says the same.
+    /// `INVALID_VALUE` for NULL: what nearly every function answers before it looks at anything
+    /// else.
     pub(crate) fn required(self) -> Answer {
         if self.0.is_null() { Err(INVALID_VALUE) } else { Ok(()) }
     }

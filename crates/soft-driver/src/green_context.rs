@@ -146,6 +146,7 @@ pub(crate) fn device_get_dev_resource(
     kind: CUdevResourceType,
 ) -> Answer {
     let state = call.ready()?;
+    resource.required()?;
     known_type(kind)?;
     device::check(&state, device)?;
     resource.put(Part::whole(device).to_resource(&state))
@@ -158,6 +159,7 @@ pub(crate) fn ctx_get_dev_resource(
     kind: CUdevResourceType,
 ) -> Answer {
     let state = call.ready()?;
+    resource.required()?;
     known_type(kind)?;
     let context = named_context(&state, call, context)?;
     let part = match state.greens.of(context) {
@@ -175,6 +177,7 @@ pub(crate) fn green_ctx_get_dev_resource(
     kind: CUdevResourceType,
 ) -> Answer {
     let state = call.ready()?;
+    resource.required()?;
     known_type(kind)?;
     let green = find_green(&state, call, green)?;
     resource.put(Part { split: 0, ..state.greens.table[green].part }.to_resource(&state))
@@ -345,6 +348,7 @@ pub(crate) fn ctx_from_green_ctx(
     green: GreenArg,
 ) -> Answer {
     let state = call.ready()?;
+    context.required()?;
     let green = find_green(&state, call, green)?;
     context.put(state.context_handle(state.greens.table[green].context))
 }

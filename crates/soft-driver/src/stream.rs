@@ -347,18 +347,21 @@ pub(crate) fn stream_get_priority(
     priority: Ptr<c_int>,
 ) -> Answer {
     let mut state = call.ready()?;
+    priority.required()?;
     let index = state.stream(call, stream)?;
     priority.put(state.streams[index].priority)
 }
 
 pub(crate) fn stream_get_flags(call: &CallFrame, stream: StreamArg, flags: Ptr<c_uint>) -> Answer {
     let mut state = call.ready()?;
+    flags.required()?;
     let index = state.stream(call, stream)?;
     flags.put(state.streams[index].flags)
 }
 
 pub(crate) fn stream_get_id(call: &CallFrame, stream: StreamArg, id: Ptr<c_ulonglong>) -> Answer {
     let mut state = call.ready()?;
+    id.required()?;
     let index = state.stream(call, stream)?;
     id.put(state.streams[index].id)
 }
@@ -369,6 +372,7 @@ pub(crate) fn stream_get_ctx(
     context: Ptr<CUcontext>,
 ) -> Answer {
     let mut state = call.ready()?;
+    context.required()?;
     let index = state.stream(call, stream)?;
     let handle = state.contexts.handle(state.streams[index].context);
     context.put(core::ptr::without_provenance_mut(handle as usize))
@@ -395,6 +399,7 @@ pub(crate) fn stream_get_green_ctx(
     green: Ptr<CUgreenCtx>,
 ) -> Answer {
     let mut state = call.ready()?;
+    green.required()?;
     let index = state.stream(call, stream)?;
     green.put(green_context::green_and_primary(&state, state.streams[index].context).1)
 }
@@ -405,6 +410,7 @@ pub(crate) fn stream_get_device(
     device: Ptr<CUdevice>,
 ) -> Answer {
     let mut state = call.ready()?;
+    device.required()?;
     let index = state.stream(call, stream)?;
     device.put(state.contexts[state.streams[index].context].device)
 }

@@ -59,6 +59,7 @@ pub(crate) fn mem_alloc_host(call: &CallFrame, memory: Ptr<*mut c_void>, bytes: 
 
 pub(crate) fn mem_host_get_flags(call: &CallFrame, flags: Ptr<c_uint>, memory: Memory) -> Answer {
     let state = call.ready()?;
+    flags.required()?;
     state.current(call)?;
     match state.memory.addresses.around(memory.addr()) {
         Some((_, Allocation { kind: Kind::Host(kept) | Kind::Registered(kept), .. })) => {

@@ -138,6 +138,7 @@ pub(crate) fn mem_host_get_device_pointer(
     flags: c_uint,
 ) -> Answer {
     let state = call.ready()?;
+    address.required()?;
     if flags != 0 {
         return Err(INVALID_VALUE);
     }

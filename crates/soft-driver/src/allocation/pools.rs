@@ -114,6 +114,7 @@ pub(crate) fn device_get_default_mem_pool(
     device: CUdevice,
 ) -> Answer {
     let mut state = call.ready()?;
+    pool.required()?;
     let device = device::check(&state, device)?;
     let index = state.memory.pools.default_of(device, call.number)?;
     pool.put(handle_of(&state, index))
@@ -125,6 +126,7 @@ pub(crate) fn device_get_mem_pool(
     device: CUdevice,
 ) -> Answer {
     let mut state = call.ready()?;
+    pool.required()?;
     let device = device::check(&state, device).map_err(|_| INVALID_VALUE)?;
     let index = state.memory.pools.current_of(device, call.number)?;
     pool.put(handle_of(&state, index))
@@ -292,6 +294,7 @@ pub(crate) fn mem_pool_get_access(
     location: In<Location>,
 ) -> Answer {
     let mut state = call.ready()?;
+    flags.required()?;
     let pool = find_pool(&state, call, pool)?;
     state.captures.refuse_unsafe()?;
     let pool = state.memory.pools.get(pool);

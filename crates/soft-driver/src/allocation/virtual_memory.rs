@@ -50,6 +50,7 @@ pub(crate) fn mem_get_allocation_granularity(
     option: c_uint,
 ) -> Answer {
     drop(call.ready()?);
+    granularity.required()?;
     // Measured: whatever they say.
     props.required()?;
     if option > 1 { Err(INVALID_VALUE) } else { granularity.put(GRANULARITY as usize) }
@@ -127,6 +128,7 @@ pub(crate) fn mem_get_allocation_properties_from_handle(
     handle: c_ulonglong,
 ) -> Answer {
     let state = call.ready()?;
+    props.required()?;
     let memory = find_physical(&state, call, handle)?;
     props.put(state.memory.reserved.memory[memory].props)
 }

@@ -155,6 +155,7 @@ pub(crate) fn stream_is_capturing(
     status: Ptr<CUstreamCaptureStatus>,
 ) -> Answer {
     let mut state = call.ready()?;
+    status.required()?;
     let stream = state.stream(call, stream)?;
     state.captures.refuse_question(&state.streams, stream)?;
     status.put(state.captures.status(stream))
@@ -239,6 +240,7 @@ fn capture_info(
     status: Ptr<CUstreamCaptureStatus>,
 ) -> Result<Option<Info>, CUresult> {
     let mut state = call.ready()?;
+    status.required()?;
     let stream = state.stream(call, stream)?;
     let State { captures, graphs, streams, .. } = &mut *state;
     captures.refuse_question(streams, stream)?;

@@ -358,6 +358,7 @@ pub(crate) fn ctx_pop_current(call: &CallFrame, context: Ptr<CUcontext>) -> Answ
 
 pub(crate) fn ctx_get_device(call: &CallFrame, device: Ptr<CUdevice>) -> Answer {
     let state = call.ready()?;
+    device.required()?;
     let top = state.top(call).ok_or(INVALID_CONTEXT)?;
     device.put(state.contexts[top].device)
 }
@@ -371,6 +372,7 @@ pub(crate) fn ctx_get_device_of(
         return ctx_get_device(call, device);
     }
     let state = call.ready()?;
+    device.required()?;
     let context = state.context(call, context)?;
     device.put(state.contexts[context].device)
 }
@@ -394,6 +396,7 @@ pub(crate) fn ctx_get_stream_priority_range(
 
 pub(crate) fn ctx_get_flags(call: &CallFrame, flags: Ptr<c_uint>) -> Answer {
     let state = call.ready()?;
+    flags.required()?;
     let context = state.top(call).ok_or(INVALID_CONTEXT)?;
     // CU_CTX_MAP_HOST: every context can.
     flags.put(state.contexts[context].flags | 8)
@@ -401,6 +404,7 @@ pub(crate) fn ctx_get_flags(call: &CallFrame, flags: Ptr<c_uint>) -> Answer {
 
 pub(crate) fn ctx_get_id(call: &CallFrame, context: ContextArg, id: Ptr<c_ulonglong>) -> Answer {
     let state = call.ready()?;
+    id.required()?;
     let context =
         if context.is_null() { state.current(call)? } else { state.context(call, context)? };
     if !state.contexts[context].alive {

@@ -26,6 +26,7 @@ fn check(limit: u32) -> Result<usize, CUresult> {
 
 pub(crate) fn ctx_get_limit(call: &CallFrame, value: Ptr<usize>, limit: c_uint) -> Answer {
     let state = call.ready()?;
+    value.required()?;
     let limit = check(limit)?;
     let context = state.current(call)?;
     value.put(state.contexts[context].settings.limits[limit])
@@ -146,6 +147,7 @@ pub(crate) fn ctx_get_api_version(
     version: Ptr<c_uint>,
 ) -> Answer {
     let state = call.ready()?;
+    version.required()?;
     if context.is_null() {
         state.current(call)?;
     } else {

@@ -30,6 +30,7 @@ pub(crate) fn device_can_access_peer(
     peer: CUdevice,
 ) -> Answer {
     let state = call.ready()?;
+    can.required()?;
     let (device, peer) = (check(&state, device)?, check(&state, peer)?);
     can.put(i32::from(device != peer))
 }
@@ -44,6 +45,7 @@ pub(crate) fn device_get_p2p_attribute(
     peer: CUdevice,
 ) -> Answer {
     let state = call.ready()?;
+    value.required()?;
     let (device, peer) = (check(&state, device)?, check(&state, peer)?);
     if device == peer {
         return Err(INVALID_DEVICE);
@@ -77,6 +79,7 @@ pub(crate) fn device_get_by_pci_bus_id(
     text: In<c_char>,
 ) -> Answer {
     let state = call.ready()?;
+    device.required()?;
     text.required()?;
     let wanted = text.text();
     let found = (0..state.devices.len()).find(|device| {

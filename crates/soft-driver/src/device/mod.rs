@@ -29,6 +29,7 @@ pub(crate) fn check(state: &State, device: CUdevice) -> Result<usize, CUresult> 
 
 pub(crate) fn device_get(call: &CallFrame, device: Ptr<CUdevice>, ordinal: c_int) -> Answer {
     let state = call.ready()?;
+    device.required()?;
     check(&state, ordinal)?;
     device.put(ordinal)
 }
@@ -103,6 +104,7 @@ pub(crate) fn device_get_attribute(
     device: CUdevice,
 ) -> Answer {
     let state = call.ready()?;
+    value.required()?;
     if attribute.0 == 0 || attribute.0 > attributes::last_known(state.config.version) {
         return Err(INVALID_VALUE);
     }

@@ -260,6 +260,7 @@ pub(crate) fn graph_memset_node_get_params(
     params: Ptr<CUDA_MEMSET_NODE_PARAMS>,
 ) -> Answer {
     let state = call.ready()?;
+    params.required()?;
     let node = state.graphs.node(node)?;
     match (&node.kind, node.params) {
         (_, Some(NodeParams::Set(given))) => params.put(given),
@@ -274,6 +275,7 @@ pub(crate) fn graph_memcpy_node_get_params(
     params: Ptr<Copy3D>,
 ) -> Answer {
     let state = call.ready()?;
+    params.required()?;
     let node = state.graphs.node(node)?;
     match (&node.kind, node.params) {
         (_, Some(NodeParams::Copy(given))) => params.put(given),
@@ -398,6 +400,7 @@ pub(crate) fn graph_child_graph_node_get_graph(
     graph: Ptr<CUgraph>,
 ) -> Answer {
     let state = call.ready()?;
+    graph.required()?;
     let NodeKind::Child(inner) = state.graphs.node(node)?.kind else {
         return Err(INVALID_VALUE);
     };
@@ -410,6 +413,7 @@ pub(crate) fn graph_exec_get_flags(
     flags: Ptr<cuuint64_t>,
 ) -> Answer {
     let state = call.ready()?;
+    flags.required()?;
     // Measured: that nodes have priorities is not read again.
     const PRIORITIES: u64 = 8;
     flags.put(state.graphs.execs[state.graphs.find_exec(exec)?].flags & !PRIORITIES)

@@ -69,6 +69,7 @@ fn get_event(
     record: bool,
 ) -> Answer {
     let state = call.ready()?;
+    event.required()?;
     let found = event_of(&state.graphs.node(node)?.kind, record).ok_or(INVALID_VALUE)?;
     event.put(core::ptr::without_provenance_mut(found.handle as usize))
 }

@@ -17,6 +17,7 @@ use crate::machine::call_frame::CallFrame;
 /// Hands out handles as the driver does: with no array the count alone, else as many as there is
 /// room for, the rest of the room filled with NULL.
 fn list(found: &[CUgraphNode], nodes: Array<CUgraphNode>, count: Ptr<usize>) -> Answer {
+    count.required()?;
     if nodes.is_null() {
         return count.put(found.len());
     }
@@ -158,6 +159,7 @@ pub(crate) fn graph_node_get_type(
     kind: Ptr<c_uint>,
 ) -> Answer {
     let state = call.ready()?;
+    kind.required()?;
     kind.put(state.graphs.node(node)?.kind.number())
 }
 

@@ -106,6 +106,7 @@ pub(crate) fn graph_node_find_in_clone(
     clone: Ptr<CUgraph_st>,
 ) -> Answer {
     let state = call.ready()?;
+    node.required()?;
     state.graphs.node(original)?;
     let clone = state.graphs.find(clone)?;
     let found = state.graphs.clone_of(clone, original.addr()).ok_or(INVALID_VALUE)?;
@@ -114,6 +115,7 @@ pub(crate) fn graph_node_find_in_clone(
 
 pub(crate) fn graph_get_id(call: &CallFrame, graph: Ptr<CUgraph_st>, id: Ptr<c_uint>) -> Answer {
     let state = call.ready()?;
+    id.required()?;
     id.put(state.graphs.graph(state.graphs.find(graph)?).id)
 }
 
@@ -123,6 +125,7 @@ pub(crate) fn graph_exec_get_id(
     id: Ptr<c_uint>,
 ) -> Answer {
     let state = call.ready()?;
+    id.required()?;
     id.put(state.graphs.execs[state.graphs.find_exec(exec)?].id)
 }
 
@@ -132,6 +135,7 @@ pub(crate) fn graph_node_get_local_id(
     id: Ptr<c_uint>,
 ) -> Answer {
     let state = call.ready()?;
+    id.required()?;
     id.put(state.graphs.node(node)?.id)
 }
 
@@ -142,6 +146,7 @@ pub(crate) fn graph_node_get_tools_id(
     id: Ptr<c_ulonglong>,
 ) -> Answer {
     let state = call.ready()?;
+    id.required()?;
     let node = state.graphs.node(node)?;
     id.put(u64::from(state.graphs.graph(node.graph).id) << 32 | u64::from(node.id))
 }
@@ -152,6 +157,7 @@ pub(crate) fn graph_node_get_containing_graph(
     graph: Ptr<CUgraph>,
 ) -> Answer {
     let state = call.ready()?;
+    graph.required()?;
     graph.put(state.graphs.graph_handle(state.graphs.node(node)?.graph))
 }
 
@@ -191,6 +197,7 @@ pub(crate) fn graph_node_get_enabled(
     enabled: Ptr<c_uint>,
 ) -> Answer {
     let mut state = call.ready()?;
+    enabled.required()?;
     let (_, node) = switchable(&mut state, exec, node)?;
     enabled.put(u32::from(node.enabled))
 }

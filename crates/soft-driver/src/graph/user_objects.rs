@@ -99,6 +99,9 @@ pub(crate) fn graph_release_user_object(
         .position(|(other, held)| *other == object && *held >= count && count > 0)
         .ok_or(INVALID_VALUE)?;
     held[at].1 -= count;
+    if held[at].1 == 0 {
+        held.swap_remove(at);
+    }
     let State { engine, feed, .. } = &mut *state;
     engine.objects.release(&mut engine.jobs, feed.as_deref_mut(), object, count);
     Ok(())

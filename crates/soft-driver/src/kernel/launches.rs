@@ -525,6 +525,7 @@ pub(crate) fn potential_block_size(
 ) -> Answer {
     let state = ready(call)?;
     let func = function(&state, func)?;
+    grid.required()?;
     block.required()?;
     let limit = u32::try_from(limit).ok().filter(|limit| (1..MAX_THREADS).contains(limit));
     let limit = limit.unwrap_or(MAX_THREADS);

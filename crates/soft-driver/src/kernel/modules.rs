@@ -193,7 +193,9 @@ pub(crate) fn module_unload(call: &CallFrame, container: Memory) -> Answer {
     // Measured.
     state.captures.refuse_unsafe()?;
     state = after_work_of_current(call, state)?;
-    state.modules.unload(module);
+    if state.modules.modules.get(module).is_some() {
+        state.modules.unload(module);
+    }
     Ok(())
 }
 
@@ -275,6 +277,7 @@ fn get_function(
     library: bool,
 ) -> Answer {
     let mut state = ready(call)?;
+    out.required()?;
     name.required()?;
     let module = container(&state, given, library)?;
     // SAFETY: a C string, by the contract of the C call.
@@ -306,6 +309,7 @@ pub(crate) fn library_get_kernel(
 
 fn count(call: &CallFrame, out: Ptr<c_uint>, given: Memory, library: bool) -> Answer {
     let state = ready(call)?;
+    out.required()?;
     let module = container(&state, given, library)?;
     out.put(state.modules.names_in(module).len() as c_uint)
 }

@@ -229,7 +229,7 @@ mod linux {
                 while let Ok((stream, _)) = ours.accept() {
                     if same_user(&stream) {
                         // Who does not take it gets none.
-                        send(&stream, file.as_raw_fd());
+                        let _ = send(&stream, file.as_raw_fd());
                     }
                 }
             };
@@ -281,12 +281,14 @@ mod linux {
         Control { header, descriptor, _padding: 0 }
     }
 
-    fn send(stream: &UnixStream, descriptor: RawFd) {
-        let _ = stream.set_write_timeout(Some(PATIENCE));
+    fn send(stream: &UnixStream, descriptor: RawFd) -> std::io::Result<()> {
+        stream.set_write_timeout(Some(PATIENCE))?;
         let (mut byte, mut part, mut control) = (1, EMPTY, control(descriptor));
         let message = message(&mut byte, &mut part, &mut control);
         // SAFETY: a message whose parts live for the call.
-        unsafe { libc::sendmsg(stream.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL) };
+        let sent =
+            unsafe { libc::sendmsg(stream.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL) };
+        if sent == 1 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
     }
 
     /// How long one side waits for the other.

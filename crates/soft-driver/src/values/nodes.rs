@@ -50,6 +50,7 @@ pub(crate) fn graph_batch_mem_op_node_get_params(
     params: Ptr<CUDA_BATCH_MEM_OP_NODE_PARAMS>,
 ) -> Answer {
     let mut state = call.ready()?;
+    params.required()?;
     let NodeKind::Values(batch) = &mut state.graphs.node_mut(node)?.kind else {
         return Err(INVALID_VALUE);
     };
