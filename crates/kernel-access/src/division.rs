@@ -354,7 +354,6 @@ pub(crate) fn find(instructions: &mut [Instruction], graph: &Graph) {
         if let Some(one) = instructions.get_mut(at).filter(|_| !others.contains(&at)) {
             one.operation = Operation::Divide { signed: false, wide: false, remainder: false };
             one.sources = operands.map(Source::from).to_vec();
-            one.predicates_written.clear();
         }
     }
 }

@@ -583,7 +583,7 @@ impl State<'_> {
         // their sum is used. One alone has it if there is only one.
         let over = sum >> bits;
         let both = one.predicates_written.iter().filter(|one| one.index.is_some()).count() == 2;
-        let clear = both || operands < 3 || over == 0;
+        let clear = both || operands < 3 && negations < 2 || over == 0;
         let predicates = if clear { [Some(over > 0), Some(over > 1)] } else { [None; 2] };
         Some(Outcome { value: Some(sum & mask), predicates })
     }

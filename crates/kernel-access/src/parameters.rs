@@ -122,6 +122,7 @@ fn bytes_of(instruction: &Instruction) -> usize {
         | Operation::Add { wide: true, .. }
         | Operation::Move { wide: true }
         | Operation::Select { wide: true }
+        | Operation::Minimum { wide: true, .. }
         | Operation::Compare { wide: true, .. } => 8,
         // Some of these read a number of 64 bits.
         Operation::Other(_) => 8,

@@ -8,7 +8,9 @@
 //! anything. They are true if
 //! * the kernel is well-formed: it reads no register that it has not written;
 //! * no loop of it turns more than 2^48 times;
-//! * it does not put an address together from conditions, one bit after the other.
+//! * it does not put an address together from conditions, one bit after the other;
+//! * what it divides by a number of the launch is divided as compilers do: code that makes the same
+//!   product by hand, and leaves out the corrections after it, is taken for a division.
 //!
 //! Of PTX all of this is said of the text, which the driver compiles: reads of which nothing depends are
 //! not sure, as it may leave them out.

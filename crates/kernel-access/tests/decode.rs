@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use cuda_kernel_access::decode::{
-    ARCHITECTURES, AccessKind, DecodeError, INSTRUCTION, Operation, Register, decode,
+    ARCHITECTURES, AccessKind, DecodeError, INSTRUCTION, Operand, Operation, Register, decode,
 };
 
 /// Architecture, address, bits, text.
@@ -88,6 +88,33 @@ fn every_operand_of_the_accesses_counts() {
         }
     }
     assert!(accesses > 50, "{accesses} accesses");
+}
+
+/// Numbers of 64 bits below zero, but for those that continue a sum: there a sign is a complement.
+#[test]
+fn immediates_of_64_bits_have_a_sign() {
+    // IADD.64 R2, R2, -0x3, and IMNMX.S64 R2, R2, UR8 with the same.
+    let sum = 0x000f_cc00_078e_0200_ffff_fffd_0202_7835_u128;
+    let minimum = 0x000f_ca00_03ff_e600_ffff_fffd_0202_7817;
+    let (negative, plain) =
+        ((Operand::Immediate(3), true), (Operand::Immediate(0xffff_fffd), false));
+    for (bits, wide, expected) in [
+        (sum, true, negative),
+        (sum | 1 << 74, true, plain),
+        (sum & !(1 << 73), false, plain),
+        (minimum, true, negative),
+    ] {
+        let one = &decode(120, &bits.to_le_bytes()).expect("whole")[0];
+        let second = one.sources.get(1).map(|source| (source.operand, source.negated));
+        assert_eq!(second, Some(expected), "{bits:#x}");
+        assert_eq!(one.destination.map(|(_, count)| count), Some(if wide { 2 } else { 1 }));
+        assert!(one.to_string().contains("0xfffffffd"), "{one}");
+    }
+    // Another predicate of the minimum was never seen, nor was one of numbers of 32 bits there.
+    for bits in [minimum ^ 1 << 80, minimum ^ 1 << 74, minimum ^ 1 << 72] {
+        assert_eq!(text(120, 0, bits), "?", "{bits:#x}");
+    }
+    assert_eq!(text(100, 0, minimum), "?");
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod shapes;
 use cuda_kernel_access::code::{Code, Launch};
 use cuda_kernel_access::decode::AccessKind;
 use cuda_kernel_access::execute::{End, Run, execute};
+use cuda_kernel_access::touch::may_touch;
 use programs::{Programs, Word};
 use shapes::{Bytes, case, memory, threads};
 
@@ -187,4 +188,26 @@ fn predicates_are_known_until_they_may_be_written() {
     assert_eq!(stores(&[Word::Clear, Word::StoreIf(0)]), 0);
     assert_eq!(stores(&[Word::SkipPerhaps, Word::Clear, Word::StoreIf(0), Word::Store(0)]), 1);
     assert_eq!(stores(&[Word::SkipPerhaps, Word::Nothing, Word::StoreIf(0), Word::Store(0)]), 2);
+}
+
+/// Zero less zero twice has a carry of two: two predicates have one each, and one is not known.
+#[test]
+fn the_carry_of_two_differences_needs_two_predicates() {
+    let programs = Programs::new();
+    // IADD3 R8, P0, P1, RZ, -RZ, -RZ
+    let both = 0x000f_e200_0791_e8ff_8000_00ff_ff08_7210;
+    let one = both | 7 << 84;
+    for (sum, known) in [(both, true), (one, false)] {
+        let code = programs.of(&[Word::Bits(sum), Word::StoreIf(0)]).expect("a graph");
+        let launch = Launch::new([1; 3], [1; 3], [0; 32]);
+        let run = execute(&code, &launch, [0; 3], [0; 3], &mut |_, _| None, 100);
+        assert_eq!((run.touched.len(), run.missing.is_empty()), (usize::from(known), known));
+        // Either way it may be.
+        assert!(
+            may_touch(&code, &launch)
+                .expect("known")
+                .iter()
+                .any(|span| span.kind == AccessKind::Write)
+        );
+    }
 }

@@ -108,7 +108,9 @@ fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
             let wide = number == 0x17
                 && bits.architecture >= 120
                 && !bits.bit(72)
-                && bits.field(74, 77) == 1;
+                && bits.field(74, 77) == 1
+                // What another predicate than the one that never holds would mean was never seen.
+                && bits.field(77, 81) == 15;
             let comparable = if number == 0x17 {
                 wide || bits.architecture < 100
             } else {
@@ -230,7 +232,8 @@ fn sources(bits: Bits) -> Option<Vec<Source>> {
 }
 
 /// Of a sum, a comparison and a minimum of 64 bits an immediate with its highest bit is below zero. The
-/// compiler takes a register for numbers from 2^31 to 2^32.
+/// compiler takes a register for numbers from 2^31 to 2^32. Of a sum that continues another the sign
+/// stands for the complement: there such an immediate stays what it is.
 fn extend(source: &mut Source) {
     if let Operand::Immediate(number @ 0x8000_0001..) = source.operand {
         *source =
@@ -262,7 +265,7 @@ fn add3(bits: Bits, to: &mut Instruction, wide: bool) -> Option<()> {
     to.operation = Operation::Add { wide, carry };
     to.destination = Some((bits.own(16), if wide { 2 } else { 1 }));
     to.sources = sources(bits)?;
-    if wide {
+    if wide && !carry {
         to.sources.iter_mut().for_each(extend);
     }
     to.predicates_written = vec![bits.predicate(81), bits.predicate(84)];
@@ -280,7 +283,7 @@ fn add2(bits: Bits, to: &mut Instruction, wide: bool) -> Option<()> {
     to.destination = Some((bits.own(16), if wide { 2 } else { 1 }));
     to.sources = sources(bits)?;
     to.sources.truncate(2);
-    if wide {
+    if wide && !carry {
         to.sources.iter_mut().for_each(extend);
     }
     if carries {

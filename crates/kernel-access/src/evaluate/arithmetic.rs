@@ -212,7 +212,7 @@ impl Evaluator<'_> {
         });
         let truths = match *written.as_slice() {
             [Some(one), Some(two)] => vec![truth(Some(two)), truth(Some(one))],
-            [Some(_), ..] if operands < 3 || small => vec![truth(None)],
+            [Some(_), ..] if operands < 3 && negations < 2 || small => vec![truth(None)],
             _ => any.to_vec(),
         };
         let forms = if wide { self.halves(state, sum)? } else { vec![sum] };

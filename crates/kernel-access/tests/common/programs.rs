@@ -57,6 +57,8 @@ pub enum Word {
     /// To register 8 and those after it, by an instruction of this number whose one source begins in
     /// register 1: it is no instruction for addresses.
     Compute(u16),
+    /// These bits.
+    Bits(u128),
 }
 
 const ARCHITECTURE: u32 = 80;
@@ -223,6 +225,7 @@ impl Programs {
                 let word = with(with(with(fused, 0, 9, number.into()), 12, 16, 7), 16, 24, 8);
                 with(with(with(word, 24, 32, 1), 32, 40, 255), 64, 72, 255)
             }
+            Word::Bits(word) => word,
             Word::SkipPerhaps => with(with(with(self.branch, 87, 91, 7), 34, 82, 4), 12, 16, 5),
         });
         let exit = with(with(self.exit, 87, 91, 7), 12, 16, 7);
