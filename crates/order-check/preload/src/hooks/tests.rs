@@ -130,7 +130,7 @@ fn default_streams_end_with_their_context() {
 #[test]
 fn memory_of_an_object_ends_where_other_memory_begins() {
     let _turn = TURN.lock();
-    const FIRST: Address = 0x7f00_0000_0000;
+    const FIRST: Address = 0x1000_0000_0000;
     // Three variables of modules, side by side, and what is left of them after an allocation.
     let left = |[first, end]: [Address; 2]| {
         with_context();
@@ -155,7 +155,7 @@ fn memory_of_an_object_ends_where_other_memory_begins() {
 #[test]
 fn what_is_unmapped_is_no_memory() {
     let _turn = TURN.lock();
-    const FIRST: Address = 0x7f00_0000_0000;
+    const FIRST: Address = 0x1000_0000_0000;
     const PART: Address = 2 << 20;
     let left = |[first, end]: [Address; 2]| {
         with_context();
@@ -232,7 +232,7 @@ fn memory_of_others_ends_with_the_last_close() {
 fn what_is_mapped_outlives_the_context() {
     let _turn = TURN.lock();
     with_context();
-    const ROWS: Address = 0x7f00_0000_0000;
+    const ROWS: Address = 0x1000_0000_0000;
     const MAPPED: Address = 0x7d00_0000_0000;
     memory::allocate_rows(&CALL, || OK, &mut { ROWS }, &mut 512, 3);
     memory::map(&CALL, || OK, MAPPED, 2 << 20);
@@ -274,7 +274,7 @@ fn captures_in_all_streams_are_asked_for() {
 #[test]
 fn a_copy_between_contexts_waits_for_the_host() {
     let _turn = TURN.lock();
-    const DEVICE: Address = 0x7f00_0000_0000;
+    const DEVICE: Address = 0x1000_0000_0000;
     const PINNED: Address = 0x7c00_0000_0000;
     let call = Call { name: "cuMemcpyPeer", per_thread: false };
     let is_over = |sides: [Address; 2]| {
@@ -362,7 +362,7 @@ fn code_ends_with_its_module_and_its_context() {
 #[test]
 fn copies_are_counted_once() {
     let _turn = TURN.lock();
-    const MEMORY: Address = 0x7f00_0000_0000;
+    const MEMORY: Address = 0x1000_0000_0000;
     with_context();
     begin(&CALL, |watch| watch.allocated(MEMORY, 4096, Memory::Device));
     let copy = |bytes| {

@@ -21,8 +21,9 @@ mod nearby;
 mod order;
 mod threads;
 
-const MEMORY: Address = 0x7f00_0000_0000;
-const INPUT: Address = 0x7f00_0001_0000;
+/// Far below where the system maps anything, wherever it begins.
+const MEMORY: Address = 0x1000_0000_0000;
+const INPUT: Address = 0x1000_0001_0000;
 /// The bytes of a part of the memory, of which there are four.
 const PART: u64 = 1024;
 const CALL: Call = Call { name: "cuLaunchKernel", per_thread: false };

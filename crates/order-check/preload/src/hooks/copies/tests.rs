@@ -17,7 +17,7 @@ use crate::watch::streams::NON_BLOCKING;
 const FIRST: Handle = 0x100;
 const OTHER: Handle = 0x102;
 const SECOND: Handle = 0x101;
-const HERE: Address = 0x7f00_0000_0000;
+const HERE: Address = 0x1000_0000_0000;
 const THERE: Address = 0x7f01_0000_0000;
 const BYTES: usize = 4096;
 const CALL: Call = Call { name: "cuMemsetD8Async", per_thread: false };

@@ -11,7 +11,7 @@ use crate::watch::walk::enter;
 use core::ffi::{CStr, c_uint, c_void};
 
 const NODES: usize = 1000;
-const MEMORY: Address = 0x7f00_0000_0000;
+const MEMORY: Address = 0x1000_0000_0000;
 const CALL: Call = Call { name: "cuGraphLaunch", per_thread: false };
 
 extern "C" fn nodes(_: Handle, all: *mut Handle, count: *mut usize) -> Code {

@@ -29,7 +29,7 @@ const FRESH: Handle = 3;
 /// One thread.
 const ONE: Sizes = [1; 6];
 
-const MEMORY: Address = 0x7f00_0000_0000;
+const MEMORY: Address = 0x1000_0000_0000;
 const CALL: Call = Call { name: "cuLaunchKernel", per_thread: false };
 
 extern "C" fn parameter(kernel: Handle, at: usize, offset: *mut usize, size: *mut usize) -> Code {
