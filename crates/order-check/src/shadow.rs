@@ -605,7 +605,9 @@ impl Shadow {
             gaps.push(at..range.end);
         }
         self.touched += (count + gaps.len()) as u64;
-        let span = new.kind == AccessKind::Read && count >= SPAN && hits.len() == before;
+        // A launch's stands for no other read.
+        let is_read = (new.kind, new.of_launch) == (AccessKind::Read, false);
+        let span = is_read && count >= SPAN && hits.len() == before;
         if span && gaps.is_empty() {
             self.add_span(range);
         }
@@ -629,7 +631,6 @@ impl Shadow {
     ) -> bool {
         let same = self.spans.iter().position(|span| span.range == *range);
         let same = same.filter(|&at| {
-            // A launch's stands for no other read.
             (new.kind, new.of_launch) == (AccessKind::Read, false)
                 && self.spans.get(at).is_some_and(|span| span.below.all(is_before))
         });
