@@ -103,46 +103,7 @@ fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
             to.sources = vec![Operand::Register(bits.own(24)).into(), second.into()];
             to.predicates_read = vec![bits.predicate_read(87, 90)];
         }
-        // The second has further sources on later architectures, which only some forms have.
-        (0x17 | 0x48, _) => {
-            let wide = number == 0x17
-                && bits.architecture >= 120
-                && !bits.bit(72)
-                && bits.field(74, 77) == 1
-                // What another predicate than the one that never holds would mean was never seen.
-                && bits.field(77, 81) == 15;
-            let comparable = if number == 0x17 {
-                wide || bits.architecture < 100
-            } else {
-                bits.field(73, 80) == 0
-            };
-            comparable.then_some(())?;
-            let [first, second, _] = bits.three()?;
-            matches!(
-                bits.form(),
-                Form::Registers
-                    | Form::SecondImmediate
-                    | Form::SecondConstant
-                    | Form::SecondUniform
-            )
-            .then_some(())?;
-            let signed = bits.bit(if number == 0x17 { 73 } else { 72 });
-            to.operation = Operation::Minimum { signed, wide };
-            to.destination = Some((bits.own(16), if wide { 2 } else { 1 }));
-            let negated = if number == 0x17 && !wide { bits.negated() } else { [false; 3] };
-            to.sources = vec![
-                Source { operand: first, negated: negated[0] },
-                Source { operand: second, negated: negated[1] },
-            ];
-            to.predicates_read = vec![bits.predicate_read(87, 90)];
-            if wide {
-                to.sources.iter_mut().for_each(extend);
-                to.predicates_read.push(bits.predicate_read(77, 80));
-            }
-            if wide || number == 0x48 {
-                to.predicates_written = vec![bits.predicate(81), bits.predicate(84)];
-            }
-        }
+        (0x17 | 0x48, _) => minimum(bits, to)?,
         (0x0c | 0x8c, _) => compare(bits, to)?,
         (0x1c | 0x9c, 4) => {
             let table = bits.field(64, 67) as u8 | (bits.field(72, 77) as u8) << 3;
@@ -327,6 +288,43 @@ fn shift(bits: Bits, to: &mut Instruction) -> Option<()> {
     };
     to.destination = Some((bits.own(16), 1));
     to.sources = bits.three()?.map(Source::from).to_vec();
+    Some(())
+}
+
+/// One of the numbers has further sources on later architectures, which only some forms have.
+fn minimum(bits: Bits, to: &mut Instruction) -> Option<()> {
+    let number = bits.number();
+    let wide = number == 0x17
+        && bits.architecture >= 120
+        && !bits.bit(72)
+        && bits.field(74, 77) == 1
+        // What another predicate than the one that never holds would mean was never seen.
+        && bits.field(77, 81) == 15;
+    let comparable =
+        if number == 0x17 { wide || bits.architecture < 100 } else { bits.field(73, 80) == 0 };
+    comparable.then_some(())?;
+    let [first, second, _] = bits.three()?;
+    matches!(
+        bits.form(),
+        Form::Registers | Form::SecondImmediate | Form::SecondConstant | Form::SecondUniform
+    )
+    .then_some(())?;
+    let signed = bits.bit(if number == 0x17 { 73 } else { 72 });
+    to.operation = Operation::Minimum { signed, wide };
+    to.destination = Some((bits.own(16), if wide { 2 } else { 1 }));
+    let negated = if number == 0x17 && !wide { bits.negated() } else { [false; 3] };
+    to.sources = vec![
+        Source { operand: first, negated: negated[0] },
+        Source { operand: second, negated: negated[1] },
+    ];
+    to.predicates_read = vec![bits.predicate_read(87, 90)];
+    if wide {
+        to.sources.iter_mut().for_each(extend);
+        to.predicates_read.push(bits.predicate_read(77, 80));
+    }
+    if wide || number == 0x48 {
+        to.predicates_written = vec![bits.predicate(81), bits.predicate(84)];
+    }
     Some(())
 }
 
