@@ -173,9 +173,9 @@ impl Random {
                 0 => address,
                 1 => 0,
                 _ if self.below(if is_first { 2 } else { 6 }) == 0 => address,
-                2 | 3 => 1 + self.below(300) | self.below(40) << 32,
+                2 | 3 => (1 + self.below(300)) | (self.below(40) << 32),
                 4 => self.below(100_000),
-                _ => self.below(1 << 31) << 1 | self.below(9) << 32,
+                _ => (self.below(1 << 31) << 1) | (self.below(9) << 32),
             };
             bytes.extend(word.to_le_bytes());
         }
@@ -209,7 +209,7 @@ fn of_threads(name: &str, code: &Code) -> (usize, usize, Vec<String>) {
                 1 => Some(0),
                 _ => {
                     let small = u128::from(address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60);
-                    Some(if bytes > 4 { small << 32 | small } else { small })
+                    Some(if bytes > 4 { (small << 32) | small } else { small })
                 }
             };
             let run = execute(code, &launch, place[0], place[1], memory, 20_000);
