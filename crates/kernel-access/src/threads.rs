@@ -276,12 +276,20 @@ impl Seeker<'_> {
                     Err(found) => return found,
                 };
                 let mut moved = None;
-                for place in next {
+                for &place in &next {
                     match self.run(place) {
                         Ok(addresses) if !addresses.is_empty() && place != now.0 => {
                             moved.get_or_insert((place, addresses));
                         }
                         Ok(_) => {}
+                        Err(found) => return found,
+                    }
+                }
+                if moved.is_none()
+                    && let Some(&place) = next.first()
+                {
+                    match self.on_the_way(now.0, place) {
+                        Ok(found) => moved = found,
                         Err(found) => return found,
                     }
                 }
@@ -294,6 +302,26 @@ impl Seeker<'_> {
             }
         }
         None
+    }
+
+    /// The last thread with an access on the way to one that has none, as those at the end of a launch
+    /// mostly have.
+    fn on_the_way(&mut self, from: Place, to: Place) -> Result<Option<Sample>, Option<Touched>> {
+        let ends = number(from, self.sizes).zip(number(to, self.sizes));
+        let Some((mut from, mut to)) = ends else { return Ok(None) };
+        let mut last = None;
+        while from.abs_diff(to) > 1 {
+            let middle = from.min(to) + from.abs_diff(to) / 2;
+            let place = place(middle, self.sizes);
+            let addresses = self.run(place)?;
+            if addresses.is_empty() {
+                to = middle;
+            } else {
+                from = middle;
+                last = Some((place, addresses));
+            }
+        }
+        Ok(last)
     }
 
     /// Threads between two whose addresses are on both sides of the target, if it rises or falls with

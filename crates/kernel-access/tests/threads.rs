@@ -255,3 +255,28 @@ fn addresses_lead_to_their_threads() {
     let wanted = TO + 4 * (5000 * 3000 + 1024)..TO + 4 * (5000 * 3001);
     assert_eq!(seek(&code, &launch, at, &wanted, &mut { 1 << 16 }), Sought::NotFound);
 }
+
+/// Rows of 1 000 numbers make the way to a thread longer than it seems, and behind the last there are
+/// threads without an access.
+#[test]
+fn threads_without_an_access_are_not_the_end() {
+    let body = "setp.ge.u32 %p, %i, %n; @%p bra DONE; div.u32 %v, %i, 1000; mul.lo.u32 %v, %v, 24; \
+                add.u32 %i, %i, %v; ";
+    let code = kernel(&format!("{body}{STORE}"));
+    let launch = launched(2000, 256, 501_000);
+    let (at, _) = span(&code, &launch);
+    for thread in [300_000_u64, 500_000, 500_999] {
+        let element = thread + thread / 1000 * 24;
+        let wanted = TO + 4 * element..TO + 4 * element + 4;
+        let found = seek(&code, &launch, at, &wanted, &mut { 1 << 14 });
+        assert!(
+            matches!(&found, Sought::Touched(one) if one.bytes == wanted),
+            "{thread} {found:?}"
+        );
+    }
+    let behind = TO + 4 * 501 * 1024;
+    assert_eq!(
+        seek(&code, &launch, at, &(behind..behind + 4000), &mut { 1 << 16 }),
+        Sought::NotFound
+    );
+}
