@@ -61,6 +61,7 @@ mod tests {
 
     /// The thread is the program's.
     #[test]
+    #[cfg_attr(miri, ignore = "Miri has no prctl")]
     fn the_threads_own_sleeps_are_as_before() {
         slack::set(70_000);
         let precise = PreciseSleep::begin();
