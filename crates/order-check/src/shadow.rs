@@ -991,5 +991,6 @@ impl Shadow {
     }
 }
 
-#[cfg(test)]
+// There is no unsafe code here, and Miri takes minutes for it.
+#[cfg(all(test, not(miri)))]
 mod tests;
