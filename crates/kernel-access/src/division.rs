@@ -529,22 +529,20 @@ mod tests {
     /// Where ways meet, only what is known on both is known.
     #[test]
     fn what_one_of_two_ways_makes_is_not_known() {
-        let mut code = division();
-        let mut branch = one(Operation::Branch { divergent: false }, 255, &[]);
-        branch.destination = None;
-        branch.guard.index = Some(0);
-        branch.target = Some(8 * 16);
-        code.insert(7, branch);
+        let skipping = |target: i64| {
+            let mut branch = one(Operation::Branch { divergent: false }, 255, &[]);
+            branch.destination = None;
+            branch.guard.index = Some(0);
+            branch.target = Some(target * 16);
+            let mut code = division();
+            code.insert(7, branch);
+            code
+        };
+        let code = skipping(8);
         assert_eq!(quotients(&code), [(9, [register(1), register(2)])]);
         // Over the last step to a better one, and over another divisor.
-        code[7].target = Some(9 * 16);
+        let mut code = skipping(9);
         assert_eq!(quotients(&code), []);
-        let mut code = division();
-        let mut branch = one(Operation::Branch { divergent: false }, 255, &[]);
-        branch.destination = None;
-        branch.guard.index = Some(0);
-        branch.target = Some(9 * 16);
-        code.insert(7, branch);
         code.insert(8, one(Operation::Special(0x21), 2, &[]));
         assert_eq!(quotients(&code), []);
     }
