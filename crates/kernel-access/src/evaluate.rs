@@ -30,7 +30,8 @@ use crate::code::{Code, Counts, Launch};
 use crate::decode::{Access, INSTRUCTION, Instruction, Operation, Predicate};
 use crate::execute::{after, always};
 use crate::facts::Facts;
-use crate::form::{Bounds, Form, Gaps, SINGLE, Symbol, Symbols};
+use crate::form::{Bounds, Form, SINGLE, Symbol};
+use crate::symbols::{Gaps, Symbols};
 use crate::words::{MEMORY, Words};
 use truth::{Truth, both};
 

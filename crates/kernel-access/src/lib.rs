@@ -16,6 +16,7 @@ mod form;
 pub mod load;
 pub mod parameters;
 pub mod ptx;
+mod symbols;
 pub mod threads;
 pub mod touch;
 mod words;

@@ -26,8 +26,8 @@ use crate::code::{Code, Launch};
 use crate::decode::{Access, AccessKind};
 use crate::evaluate::{Evaluator, Found, Seen};
 use crate::execute::accesses;
-use crate::form::Gaps;
 use crate::parameters::{Unread, bytes_read_by};
+use crate::symbols::Gaps;
 use crate::words::MEMORY;
 
 pub use crate::threads::surely_touched;

@@ -8,7 +8,7 @@ use crate::code::Constant;
 use crate::decode::{Operand, Predicate, Register, Source};
 use crate::execute::after;
 use crate::facts::Facts;
-use crate::form::{Form, SINGLE};
+use crate::form::{Form, SINGLE, gcd};
 use crate::words::{MEMORY, Words};
 
 impl Evaluator<'_> {
@@ -257,13 +257,7 @@ impl Evaluator<'_> {
         bytes: u32,
     ) -> Option<Form> {
         let launch = self.launch?;
-        let step = at?.terms.iter().fold(0_i128, |step, term| {
-            let (mut one, mut two) = (step, term.1.abs());
-            while two != 0 {
-                (one, two) = (two, one % two);
-            }
-            one
-        });
+        let step = at?.terms.iter().fold(0, |step, term| gcd(step, term.1));
         let step = usize::try_from(step).ok().filter(|&step| step > 0)?;
         let (mut least, mut most) = (i128::MAX, i128::MIN);
         // The lowest is one of those that are chosen, at least as far as bounds tell.
