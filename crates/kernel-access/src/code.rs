@@ -11,6 +11,7 @@ use crate::decode::{
 };
 use crate::division;
 use crate::flow::{Graph, NoGraph};
+use crate::instruction::is_access;
 use crate::ptx::{self, Module, PtxError};
 use crate::touch::Span;
 
@@ -182,6 +183,13 @@ impl Code {
     pub fn may_wait_in(&self, launch: &[Span]) -> bool {
         let happens = |at: usize| launch.iter().any(|span| span.at == at * INSTRUCTION);
         self.polls().any(happens)
+    }
+
+    /// The accesses to global memory that the ways through the code lead to, by their offsets.
+    pub(crate) fn accesses(&self) -> impl Iterator<Item = usize> {
+        let all = self.graph.blocks.iter().flat_map(|block| block.instructions.clone());
+        all.filter(|&index| self.instructions.get(index).is_some_and(is_access))
+            .map(|index| index * INSTRUCTION)
     }
 
     /// The indices of the accesses by which it may wait.

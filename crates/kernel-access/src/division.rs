@@ -9,8 +9,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::decode::{Instruction, Operand, Operation, Register, Source};
-use crate::execute::{ZERO, after};
 use crate::flow::Graph;
+use crate::instruction::{ZERO, after};
 
 /// What is added to the bits of the reciprocal: two less in its last place, times 2^32.
 const SCALE: u32 = 0x0fff_fffe;

@@ -28,9 +28,9 @@ use rustc_hash::FxHashMap as HashMap;
 
 use crate::code::{Code, Counts, Launch};
 use crate::decode::{Access, INSTRUCTION, Instruction, Operation, Predicate};
-use crate::execute::{after, always};
 use crate::facts::Facts;
 use crate::form::{Bounds, Form, SINGLE, Symbol};
+use crate::instruction::{after, always};
 use crate::symbols::{Gaps, Symbols};
 use crate::words::{MEMORY, Words};
 use truth::{Truth, both};

@@ -8,7 +8,7 @@ use std::fmt;
 use std::ops::Range;
 
 use crate::decode::{INSTRUCTION, Instruction, Operand, Operation, Register};
-use crate::execute::after;
+use crate::instruction::after;
 
 /// No graph has more blocks: it bounds what calls of calls cost.
 pub const MAX_BLOCKS: usize = 20_000;

@@ -13,6 +13,7 @@ pub mod execute;
 mod facts;
 pub mod flow;
 mod form;
+mod instruction;
 pub mod load;
 pub mod parameters;
 pub mod ptx;

@@ -25,7 +25,6 @@ use std::ops::Range;
 use crate::code::{Code, Launch};
 use crate::decode::{Access, AccessKind};
 use crate::evaluate::{Evaluator, Found, Seen};
-use crate::execute::accesses;
 use crate::parameters::{Unread, bytes_read_by};
 use crate::symbols::Gaps;
 use crate::words::MEMORY;
@@ -127,7 +126,7 @@ pub fn summary(code: &Code) -> Result<Summary, Unknown> {
         .map_err(Unknown::Parameters)?;
     let found = evaluate(code, None)?;
     let seen: BTreeSet<usize> = found.accesses.iter().map(|seen| seen.at).collect();
-    if let Some(at) = accesses(code).find(|at| !seen.contains(at)) {
+    if let Some(at) = code.accesses().find(|at| !seen.contains(at)) {
         return Err(Unknown::NeverReached(at));
     }
     let mut words: Vec<Word> = (0..code.parameters.1)

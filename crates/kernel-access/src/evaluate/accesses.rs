@@ -2,8 +2,8 @@
 
 use super::{Evaluator, Seen, State};
 use crate::decode::{Access, AccessKind, Instruction, Operand, Register, Source, Space};
-use crate::execute::after;
 use crate::form::Form;
+use crate::instruction::after;
 use crate::words::{MEMORY, STORED, Words};
 
 impl Evaluator<'_> {

@@ -3,8 +3,8 @@
 use super::truth::Truth;
 use super::{DOUBLE, Evaluator, State};
 use crate::decode::{Instruction, Operand, Operation, Predicate, Register};
-use crate::execute::logic;
 use crate::form::{Form, SINGLE};
+use crate::instruction::logic;
 use crate::words::Words;
 
 impl Evaluator<'_> {

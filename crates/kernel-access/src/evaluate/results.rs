@@ -3,8 +3,8 @@
 use super::truth::{Truth, by_table, joined_by};
 use super::{DOUBLE, Evaluator, State};
 use crate::decode::{Instruction, Junction, Operand, Operation, Register};
-use crate::execute::{ZERO, after, permuted};
 use crate::form::{Form, SINGLE};
+use crate::instruction::{ZERO, after, permuted};
 use crate::words::{MEMORY, Words};
 
 /// Instructions that read no more than one register at each place.

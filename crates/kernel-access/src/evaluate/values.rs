@@ -6,9 +6,9 @@ use super::truth::Truth;
 use super::{DOUBLE, Evaluator, State, Value};
 use crate::code::Constant;
 use crate::decode::{Operand, Predicate, Register, Source};
-use crate::execute::after;
 use crate::facts::Facts;
 use crate::form::{Form, SINGLE, gcd};
+use crate::instruction::after;
 use crate::words::{MEMORY, Words};
 
 impl Evaluator<'_> {

@@ -1,0 +1,57 @@
+//! What may happen between a branch and where its ways meet.
+
+use crate::code::Code;
+use crate::decode::{AccessKind, INSTRUCTION, Operation, Predicate, Register};
+use crate::instruction::{after, is_access};
+
+/// What may happen between a branch and where its ways meet. No way ends there: its end would be one
+/// without that place.
+pub(super) struct Region {
+    pub(super) general: Vec<u16>,
+    pub(super) uniform: Vec<u16>,
+    pub(super) predicates: Vec<Predicate>,
+    pub(super) writes: bool,
+    pub(super) accesses: Vec<usize>,
+}
+
+impl Region {
+    pub(super) fn new(code: &Code, from: usize, meeting: usize) -> Self {
+        let mut region = Self {
+            general: Vec::new(),
+            uniform: Vec::new(),
+            predicates: Vec::new(),
+            writes: false,
+            accesses: Vec::new(),
+        };
+        let blocks = &code.graph.blocks;
+        let mut seen = vec![false; blocks.len()];
+        let mut waiting = blocks.get(from).map_or(Vec::new(), |block| block.next.clone());
+        while let Some(at) = waiting.pop() {
+            let (Some(block), Some(seen)) = (blocks.get(at), seen.get_mut(at)) else { continue };
+            if at == meeting || std::mem::replace(seen, true) {
+                continue;
+            }
+            waiting.extend(&block.next);
+            let all = code.instructions.get(block.instructions.clone()).unwrap_or_default();
+            for (index, one) in block.instructions.clone().zip(all) {
+                if is_access(one) {
+                    region.accesses.push(index * INSTRUCTION);
+                }
+                region.predicates.extend(&one.predicates_written);
+                region.writes |= matches!(one.operation, Operation::Access(access)
+                    if access.kind != AccessKind::Read);
+                if let Some((mut register, count)) = one.destination {
+                    for _ in 0..count {
+                        match register {
+                            Register::General(number) => region.general.push(number),
+                            Register::Uniform(number) => region.uniform.push(number),
+                            Register::Zero => {}
+                        }
+                        register = after(register);
+                    }
+                }
+            }
+        }
+        region
+    }
+}

@@ -1,0 +1,92 @@
+//! What instructions make of bits, and what else is asked of them wherever they are run.
+
+use crate::decode::{Instruction, Operation, Predicate, Register, Space};
+
+/// The number of the special register that is zero.
+pub(crate) const ZERO: u8 = 0xff;
+
+/// Whether the instruction goes where it goes in any case.
+pub(crate) fn always(one: &Instruction) -> bool {
+    one.guard.is_true() && one.predicates_read.iter().all(Predicate::is_true)
+}
+
+/// Whether it accesses global memory.
+pub(crate) fn is_access(one: &Instruction) -> bool {
+    matches!(one.operation, Operation::Access(access)
+        if matches!(access.space, Space::Global | Space::Generic))
+}
+
+/// The second register of a pair.
+pub(crate) fn after(register: Register) -> Register {
+    match register {
+        // In machine code the number 255 is zero; code from elsewhere leaves these two out.
+        Register::General(254 | u16::MAX) | Register::Uniform(254..) => Register::Zero,
+        Register::General(number) => Register::General(number + 1),
+        Register::Uniform(number) => Register::Uniform(number + 1),
+        Register::Zero => Register::Zero,
+    }
+}
+
+/// Each bit of the result is the table's bit whose number is that of the three bits.
+pub(crate) fn logic(table: u8, first: u32, second: u32, third: u32) -> u32 {
+    let mut result = 0;
+    for index in (0..8).filter(|index| table >> index & 1 != 0) {
+        let pick = |value: u32, bit: u32| if index & bit != 0 { value } else { !value };
+        result |= pick(first, 4) & pick(second, 2) & pick(third, 1);
+    }
+    result
+}
+
+/// Four bytes of eight, each chosen by four bits of the selector.
+pub(crate) fn permuted(first: u32, selector: u32, third: u32) -> u32 {
+    let all = u64::from(third) << 32 | u64::from(first);
+    let byte = |at: u32| {
+        let chosen = selector >> (4 * at);
+        let byte = (all >> (8 * (chosen & 7))) as u8;
+        let byte = if chosen & 8 == 0 { byte } else { ((byte as i8) >> 7) as u8 };
+        u32::from(byte) << (8 * at)
+    };
+    (0..4).map(byte).sum()
+}
+
+/// Shifts `upper` and `low` as one number.
+pub(crate) fn shift(
+    low: u32,
+    by: u32,
+    upper: u32,
+    [right, high, wide, signed, wrap]: [bool; 5],
+) -> u32 {
+    let most = if wide { 64 } else { 32 };
+    let by = if wrap { by & (most - 1) } else { by.min(most) };
+    let number = u64::from(upper) << 32 | u64::from(low);
+    // All bits may be shifted out.
+    let shifted = match (right, signed) {
+        (false, _) => number.checked_shl(by).unwrap_or(0),
+        (true, false) => number.checked_shr(by).unwrap_or(0),
+        (true, true) => ((number as i64) >> by.min(63)) as u64,
+    };
+    (if high { shifted >> 32 } else { shifted }) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::permuted;
+
+    /// Bytes of both numbers, and signs, as for a parameter of one byte that is made wider.
+    #[test]
+    fn bytes_are_chosen_by_four_bits_each() {
+        for (selector, expected) in [
+            (0x3210, 0x8070_6050),
+            (0x7654, 0x4433_2211),
+            (0x0617, 0x5033_6044),
+            (0x8880, 0x0000_0050),
+            (0xbbb3, 0xffff_ff80),
+            (0xfba9, 0x00ff_0000),
+            // Only the lower half of the selector counts.
+            (0xffff_3210, 0x8070_6050),
+        ] {
+            let found = permuted(0x8070_6050, selector, 0x4433_2211);
+            assert_eq!(found, expected, "{selector:x}: {found:x}");
+        }
+    }
+}
