@@ -353,7 +353,7 @@ def main():
             cubins.append(cubin)
             if source in arguments.machine_code:
                 continue
-            # For the test that compares what is said of both; see crates/kernel-access/tests/ptx.rs.
+            # For the test that compares what is said of both; see crates/kernel-access/tests/ptx/compiled.rs.
             subprocess.run([arguments.nvidia / "bin/nvcc", f"-arch=compute_{architecture}", "-ptx", "-w", "-o",
                             cubin.with_suffix(".ptx"), source], check=True)
     count, unknown, wrong = collections.Counter(), collections.Counter(), []

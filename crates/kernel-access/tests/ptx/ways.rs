@@ -1,0 +1,86 @@
+//! Choices, branches by an index, functions.
+
+use cuda_kernel_access::code::Launch;
+use cuda_kernel_access::execute::execute;
+use cuda_kernel_access::touch::{Uses, may_touch, summary, surely_touched};
+
+use crate::text::code;
+
+/// An address that is chosen by one condition and then by another may be each that was not surely
+/// replaced, and by one condition and its opposite it is none of those before.
+#[test]
+fn addresses_chosen_by_several_conditions() {
+    const GUARDS: [&str; 4] = ["@%p1", "@!%p1", "@%p2", "@!%p2"];
+    let holds = |guard: usize, thread: usize| {
+        let bit = thread >> (guard / 2) & 1 != 0;
+        bit == guard.is_multiple_of(2)
+    };
+    let parameters: Vec<u8> = (1..5_u64).flat_map(|array| (array << 32).to_le_bytes()).collect();
+    let launch = Launch::new([1; 3], [4, 1, 1], parameters);
+    for number in 0..64 {
+        let guards = [number % 4, number / 4 % 4, number / 16];
+        let moves: Vec<String> = guards
+            .iter()
+            .zip(["%rd2", "%rd3", "%rd4"])
+            .map(|(guard, from)| format!("{} mov.u64 %rd5, {from};\n", GUARDS[*guard]))
+            .collect();
+        let text = format!(
+            ".visible .entry k(.param .u64 a, .param .u64 b, .param .u64 c, .param .u64 d)\n{{\n\
+             .reg .pred %p<3>; .reg .b32 %r<4>; .reg .b64 %rd<6>;\n\
+             ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b];\n\
+             ld.param.u64 %rd3, [c]; ld.param.u64 %rd4, [d];\n\
+             mov.u32 %r1, %tid.x; and.b32 %r2, %r1, 1; and.b32 %r3, %r1, 2;\n\
+             setp.ne.s32 %p1, %r2, 0; setp.ne.s32 %p2, %r3, 0;\n\
+             mov.u64 %rd5, %rd1;\n{}st.global.u32 [%rd5], 1; ret;\n}}",
+            moves.concat()
+        );
+        let code = code(&text).expect("known");
+        let words = summary(&code).expect("known").words;
+        let spans = may_touch(&code, &launch).expect("known");
+        let mut chosen = [false; 4];
+        for thread in 0..4 {
+            let last = (0..3).rev().find(|at| holds(guards[*at], thread));
+            let word = last.map_or(0, |at| at + 1);
+            chosen[word] = true;
+            let place = [thread as u32, 0, 0];
+            let run = execute(&code, &launch, [0; 3], place, &mut |_, _| None, 100);
+            assert_eq!(run.touched[0].address >> 32, word as u64 + 1, "{guards:?} {thread}");
+            let bytes = run.touched[0].address..run.touched[0].address + 4;
+            assert!(spans.iter().any(|span| span.may_touch(&bytes)), "{guards:?} {thread}");
+        }
+        for (at, chosen) in chosen.iter().enumerate() {
+            assert!(!chosen || words[at].uses.written, "{guards:?} {at}");
+        }
+        // The last two are of one condition, one for each way: nothing else is left.
+        if guards[1] ^ 1 == guards[2] {
+            let written: Vec<bool> = words.iter().map(|word| word.uses.written).collect();
+            assert_eq!(written, [false, false, true, true], "{guards:?}");
+        }
+    }
+}
+
+/// A branch by an index goes to one of its targets, and never on to what comes behind it.
+#[test]
+fn a_branch_by_an_index_goes_to_one_of_its_targets() {
+    let code = code(
+        ".entry k(.param .u64 to, .param .u32 i)\n{ .reg .b64 %a; .reg .b32 %i;\
+         ld.param.u64 %a, [to]; ld.param.u32 %i, [i]; L: .branchtargets A, B; brx.idx %i, L;\
+         st.global.u8 [%a], 1; A: ret; B: ret; }\n",
+    );
+    let found = summary(&code.expect("it is known")).expect("it is known");
+    assert_eq!(found.words[0].uses, Uses::default(), "nothing stores there");
+}
+
+/// A function may get and return registers in place of parameters.
+#[test]
+fn registers_are_passed_to_functions() {
+    let code = code(
+        ".func (.reg .b64 %r) f(.reg .b64 %a) { st.global.u32 [%a], 7; add.u64 %r, %a, 16; ret; }\n\
+         .entry k(.param .u64 to)\n{ .reg .b64 %rd<4>; ld.param.u64 %rd0, [to];\
+         add.u64 %rd1, %rd0, 16; call (%rd2), f, (%rd1); st.global.u32 [%rd2], 1; ret; }\n",
+    );
+    let launch = Launch::new([1; 3], [1; 3], 0x7000_u64.to_le_bytes().to_vec());
+    let touched = surely_touched(&code.expect("it is known"), &launch);
+    let addresses: Vec<u64> = touched.iter().map(|touch| touch.address).collect();
+    assert_eq!(addresses, [0x7010, 0x7020], "{touched:?}");
+}
