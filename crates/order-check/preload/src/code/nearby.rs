@@ -14,7 +14,7 @@ use cuda_order_check_engine::{Access, AccessKind, Launched, Other, Report};
 use crate::code::kernel::KernelCode;
 use crate::code::launch::{Values, mix};
 use crate::code::threads::Time;
-use crate::code::verdict::{self, Verdict, of_nearby};
+use crate::code::verdict::{OtherWork, Verdict, of_nearby};
 
 /// The time that all of this may take: so much, and a fiftieth of the program's time.
 const ALLOWANCE: Duration = match cfg!(debug_assertions) {
@@ -131,8 +131,8 @@ fn compare(launch: &Values, allocations: &[Range<u64>], other: &Other<'_>) -> Op
     let unknown = Some(Verdict::Refuted);
     let Ok(found) = KernelCode::known(launch)? else { return unknown };
     let Some(second) = other.launch else {
-        let other = verdict::Beside { kind: other.kind, accesses: other.accesses, is_host: false };
-        return Some(of_nearby((launch, &found), Err(other), 0, allocations, None));
+        let work = OtherWork::of_device(other);
+        return Some(of_nearby((launch, &found), Err(work), 0, allocations, None));
     };
     let Some(second) = second.get::<Values>() else { return unknown };
     match KernelCode::known(second)? {

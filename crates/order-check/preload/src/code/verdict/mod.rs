@@ -1,0 +1,147 @@
+//! What a candidate means, by the code of the kernels that it is about.
+//!
+//! From what is cheap to what takes time: the accesses that some thread surely makes
+//! ([`Evaluated::sure`]), what the code does with the words of the parameters, where its accesses may
+//! be at all ([`Bounds::spans`](crate::code::kernel::Bounds)), and then threads that are run or looked
+//! for. The first that decides is the answer.
+
+use core::ops::Range;
+
+use cuda_order_check_engine::{Other, Report, Side};
+
+use crate::code::Reason;
+use crate::code::kernel::{self, Evaluated, KernelCode};
+use crate::code::launch::Values;
+use crate::code::threads::Time;
+
+mod accesses;
+mod nearby;
+mod search;
+#[cfg(test)]
+mod tests;
+mod two_launches;
+mod work;
+
+pub(crate) use accesses::may_write;
+pub(crate) use nearby::of_nearby;
+pub(crate) use work::OtherWork;
+
+use two_launches::of_two_launches;
+use work::of_launch_and_work;
+
+/// Which bytes, and whether each of the two sides writes them, if it is a launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Bytes {
+    pub(crate) ranges: Vec<Range<u64>>,
+    pub(crate) writes: [bool; 2],
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// The two need no order.
+    Refuted,
+    /// A thread that surely runs accesses these bytes.
+    Certain(Bytes),
+    /// Accesses are somewhere in these bytes, as far as the code says.
+    Likely(Bytes),
+    /// It is not known: in which launch, and why.
+    Possible(usize, Reason),
+}
+
+/// A launch, and what its code says of it.
+pub(crate) type EvaluatedLaunch<'a> = (&'a Values, &'a Evaluated);
+
+/// What is asked of a launch and what it meets.
+#[derive(Clone, Copy)]
+pub(crate) struct Question<'a> {
+    /// The bytes that both sides have an address in.
+    shared: &'a [Range<u64>],
+    /// The allocation of the finding: bounds that go beyond it say nothing.
+    memory: Option<&'a Range<u64>>,
+    reach: Reach,
+    /// The time for asking threads. Without it only earlier answers count.
+    time: Option<Time>,
+}
+
+/// How far a launch is taken to get from its addresses.
+#[derive(Clone, Copy, PartialEq)]
+enum Reach {
+    /// As far as its code allows: that the other work has one of them says that it is meant.
+    Code,
+    /// As far as some threads surely do: where only the allocation is the same, bounds that are too wide
+    /// would be in other blocks of it.
+    Sure,
+}
+
+const WAITS: &str = "it may wait for other work through memory, and such an order is not seen";
+
+/// A report of which one side is a launch, or both. It may have the code of kernels decoded.
+pub(crate) fn judge(report: &Report) -> Verdict {
+    const TIME: Time = kernel::TIME;
+    let sides = [&report.first, &report.second];
+    if report.is_nearby() {
+        return nearby::judge(sides, &report.shared);
+    }
+    let question = Question {
+        shared: &report.shared,
+        memory: report.allocation.as_ref().map(|allocation| &allocation.range),
+        reach: Reach::Code,
+        time: Some(TIME),
+    };
+    let evaluate = |at: usize, launch: &Values| {
+        launch.code.evaluate(launch, TIME).map_err(|why| Verdict::Possible(at, why))
+    };
+    let with_work = |at: usize, launch: &Values, other: &Side| match evaluate(at, launch) {
+        Ok(found) => {
+            let verdict = of_launch_and_work((launch, &found), OtherWork::of(other), at, &question);
+            unless_it_waits(verdict, [0, 1].map(|side| side == at && found.waits))
+        }
+        Err(unknown) => unknown,
+    };
+    match sides.map(launch_of) {
+        [Some(one), Some(two)] => match (evaluate(0, one), evaluate(1, two)) {
+            (Ok(first), Ok(second)) => {
+                let verdict = of_two_launches([(one, &first), (two, &second)], &question);
+                unless_it_waits(verdict, [first.waits, second.waits])
+            }
+            // Of two that are not known the first is named.
+            (Err(unknown), _) | (_, Err(unknown)) => unknown,
+        },
+        [Some(launch), None] => with_work(0, launch, &report.second),
+        [None, Some(launch)] => with_work(1, launch, &report.first),
+        [None, None] => Verdict::Possible(0, "it is no launch".into()),
+    }
+}
+
+fn launch_of(side: &Side) -> Option<&Values> {
+    side.launch()?.get::<Values>()
+}
+
+/// Kernels that wait for each other, as those of NCCL do, are in an order that no call makes.
+fn unless_it_waits(verdict: Verdict, waits: [bool; 2]) -> Verdict {
+    match (&verdict, waits.iter().position(|waits| *waits)) {
+        (Verdict::Certain(_) | Verdict::Likely(_), Some(at)) => Verdict::Possible(at, WAITS.into()),
+        _ => verdict,
+    }
+}
+
+/// Whether a launch was evaluated, and what it meets needs no order with it. Nothing is decoded and no
+/// thread is run for this: it is asked before there is a candidate.
+pub(crate) fn is_known_to_be_apart(
+    launch: &Values,
+    shared: &[Range<u64>],
+    other: &Other<'_>,
+) -> bool {
+    let evaluated = |launch| KernelCode::known(launch).and_then(Result::ok);
+    let question = Question { shared, memory: None, reach: Reach::Code, time: None };
+    let Some(found) = evaluated(launch) else { return false };
+    let verdict = match other.launch {
+        None => of_launch_and_work((launch, &found), OtherWork::of_device(other), 0, &question),
+        Some(other) => {
+            let Some(other) = other.get::<Values>() else { return false };
+            let Some(second) = evaluated(other) else { return false };
+            of_two_launches([(launch, &found), (other, &second)], &question)
+        }
+    };
+    verdict == Verdict::Refuted
+}

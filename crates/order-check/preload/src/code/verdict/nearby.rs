@@ -1,0 +1,67 @@
+//! A launch, and work elsewhere in the allocations that it has addresses in.
+
+use core::ops::Range;
+
+use cuda_order_check_engine::Side;
+
+use super::two_launches::of_two_launches;
+use super::work::of_launch_and_work;
+use super::{EvaluatedLaunch, OtherWork, Question, Reach, Verdict, launch_of};
+use crate::code::kernel::Evaluated;
+use crate::code::launch::Values;
+use crate::code::nearby;
+use crate::code::threads::Time;
+
+/// How many comparisons one pair may take.
+const COMPARISONS: usize = 1 << 16;
+
+/// No more is said of such a pair than what the code says for sure, so what is possible only is refuted.
+pub(super) fn judge(sides: [&Side; 2], shared: &[Range<u64>]) -> Verdict {
+    let time = Some(nearby::TIME);
+    let evaluate = |launch: &Values| launch.code.evaluate(launch, nearby::TIME).ok();
+    let [first, second] = sides;
+    let with_work = |at: usize, launch: &Values, other: &Side| {
+        let found = evaluate(launch)?;
+        Some(of_nearby((launch, &found), Err(OtherWork::of(other)), at, shared, time))
+    };
+    let judged = match sides.map(launch_of) {
+        [Some(one), Some(two)] => evaluate(one)
+            .zip(evaluate(two))
+            .map(|(first, second)| of_nearby((one, &first), Ok((two, &second)), 0, shared, time)),
+        [Some(launch), None] => with_work(0, launch, second),
+        [None, Some(launch)] => with_work(1, launch, first),
+        [None, None] => None,
+    };
+    judged.unwrap_or(Verdict::Refuted)
+}
+
+/// A launch, which is the one side or the other, and another launch or other work, somewhere in
+/// allocations.
+pub(crate) fn of_nearby(
+    own: EvaluatedLaunch<'_>,
+    other: Result<EvaluatedLaunch<'_>, OtherWork<'_>>,
+    at: usize,
+    allocations: &[Range<u64>],
+    time: Option<Time>,
+) -> Verdict {
+    let size = |found: &Evaluated| {
+        found.sure.len() + found.bounds.as_ref().map_or(0, |bounds| bounds.spans.len())
+    };
+    let others = match &other {
+        Ok((_, found)) => size(found),
+        Err(work) => work.accesses.len(),
+    };
+    let waits = own.1.waits || other.as_ref().is_ok_and(|other| other.1.waits);
+    if waits || size(own.1).saturating_mul(others) > COMPARISONS {
+        return Verdict::Refuted;
+    }
+    let question = Question { shared: allocations, memory: None, reach: Reach::Sure, time };
+    let verdict = match other {
+        Ok(other) => of_two_launches([own, other], &question),
+        Err(work) => of_launch_and_work(own, work, at, &question),
+    };
+    match verdict {
+        Verdict::Possible(..) => Verdict::Refuted,
+        verdict => verdict,
+    }
+}

@@ -1,0 +1,91 @@
+//! What threads of a launch say where its bounds do not decide.
+
+use core::ops::Range;
+
+use cuda_kernel_access::decode::AccessKind as KernelAccess;
+use cuda_kernel_access::execute::Touch;
+use cuda_kernel_access::threads::Sought;
+use cuda_kernel_access::touch::Span;
+
+use super::accesses::bytes_of;
+use super::{EvaluatedLaunch, Question, Reach};
+use crate::code::kernel::Bounds;
+use crate::code::threads::{Known, Time};
+
+pub(super) const NOT_FOUND: &str = "no thread was found that touches these bytes";
+pub(super) const UNBOUNDED: &str = "an address comes from memory, or is not bounded by its code";
+
+/// How many accesses of a kernel are looked for, and in how many ranges.
+pub(super) const ASKED: usize = 4;
+
+/// What the threads say of accesses that may be of bytes.
+#[derive(Default)]
+pub(super) struct Searched {
+    /// Bytes that a thread touches for certain.
+    pub(super) touched: Vec<(Range<u64>, KernelAccess)>,
+    /// Whether a thread was not found that is all known.
+    pub(super) is_not_found: bool,
+    /// Whether it depends on memory, or was not asked.
+    pub(super) is_unknown: bool,
+}
+
+impl Searched {
+    /// Asks for a thread whose access is of these bytes.
+    pub(super) fn ask(
+        &mut self,
+        (values, found): EvaluatedLaunch<'_>,
+        span: &Span,
+        bytes: &Range<u64>,
+        time: Option<Time>,
+    ) {
+        match found.seek(values, span.at, bytes, time) {
+            Some(Sought::Touched(touch)) => self.touched.push((touch.bytes, touch.kind)),
+            Some(Sought::NotFound) => self.is_not_found = true,
+            _ => self.is_unknown = true,
+        }
+    }
+}
+
+/// Bytes that a thread of each of two launches touches, found from bytes that both may touch.
+pub(super) fn both_touch(
+    [(one, own), (two, other)]: [(EvaluatedLaunch<'_>, &Span); 2],
+    time: Option<Time>,
+) -> Option<Range<u64>> {
+    let (ours, theirs) = (own.bytes.as_ref()?, other.bytes.as_ref()?);
+    let common = ours.start.max(theirs.start)..ours.end.min(theirs.end);
+    let Some(Sought::Touched(found)) = one.1.seek(one.0, own.at, &common, time) else {
+        return None;
+    };
+    match two.1.seek(two.0, other.at, &found.bytes, time) {
+        Some(Sought::Touched(found)) => Some(found.bytes),
+        _ => None,
+    }
+}
+
+/// What is known of a launch as far as it is taken to get.
+pub(super) fn within_reach(
+    (values, found): EvaluatedLaunch<'_>,
+    bounds: &Bounds,
+    question: &Question<'_>,
+) -> Known {
+    let mut known = found.known(values, &bounds.spans, question.time);
+    if question.reach == Reach::Sure {
+        let all = known.spans.iter();
+        known.spans = all.filter_map(|span| between(span, &found.sure)).collect();
+    }
+    known
+}
+
+/// Where an access may be between those of its places that some threads surely touch.
+fn between(span: &Span, sure: &[Touch]) -> Option<Span> {
+    let all = || sure.iter().filter(|touch| touch.at == span.at).map(bytes_of);
+    let start = all().map(|bytes| bytes.start).min()?;
+    let end = all().map(|bytes| bytes.end).max()?;
+    let own = span.bytes.as_ref().filter(|_| !span.from_memory)?;
+    let bytes = own.start.max(start)..own.end.min(end);
+    (!bytes.is_empty()).then(|| {
+        let mut between = span.clone();
+        between.bytes = Some(bytes);
+        between
+    })
+}

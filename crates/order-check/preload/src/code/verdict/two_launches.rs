@@ -1,0 +1,195 @@
+//! Two launches beside each other.
+
+use core::ops::Range;
+
+use cuda_kernel_access::decode::AccessKind as KernelAccess;
+use cuda_kernel_access::touch::{Span, Uses, joined};
+
+use super::accesses::{
+    COMPARED, bytes_of, conflict, is_bounded, is_of_either, kinds, may_be_of, reads, uses_of,
+};
+use super::search::{ASKED, NOT_FOUND, Searched, UNBOUNDED, both_touch, within_reach};
+use super::{Bytes, EvaluatedLaunch, Question, Reach, Verdict};
+use crate::code::threads::Known;
+
+const BOUNDS: &str = "only where its accesses and the other kernel's may be is known";
+
+/// Bytes that both of two kernels touch, and which of the two writes.
+#[derive(Default)]
+struct Pairs {
+    ranges: Vec<Range<u64>>,
+    writes: [bool; 2],
+}
+
+impl Pairs {
+    /// How the kernel at `at` touches the bytes, and how the other one does.
+    fn add(&mut self, at: usize, bytes: Range<u64>, [own, other]: [KernelAccess; 2]) {
+        self.ranges.push(bytes);
+        let both = [!reads(own), !reads(other)];
+        let [first, second] = if at == 0 { both } else { [both[1], both[0]] };
+        self.writes = [self.writes[0] | first, self.writes[1] | second];
+    }
+
+    fn bytes(self) -> Option<Bytes> {
+        (!self.ranges.is_empty())
+            .then(|| Bytes { ranges: joined(self.ranges), writes: self.writes })
+    }
+}
+
+/// The common bytes of accesses of two kernels that need an order, and whether each writes.
+fn common_of<'a>(
+    first: impl Iterator<Item = (&'a Range<u64>, KernelAccess)>,
+    second: impl Iterator<Item = (&'a Range<u64>, KernelAccess)>,
+) -> Option<Bytes> {
+    let mut second: Vec<_> = second.collect();
+    second.sort_unstable_by_key(|(range, _)| range.start);
+    let longest = second.iter().map(|(range, _)| range.end - range.start).max().unwrap_or(0);
+    let mut pairs = Pairs::default();
+    for (range, kind) in first {
+        // No earlier one is long enough.
+        let from =
+            second.partition_point(|(other, _)| other.start.saturating_add(longest) <= range.start);
+        let near = second.get(from..).unwrap_or_default().iter();
+        for (other, other_kind) in near.take_while(|(other, _)| other.start < range.end) {
+            let common = range.start.max(other.start)..range.end.min(other.end);
+            if !common.is_empty() && conflict(kind, *other_kind) {
+                pairs.add(0, common, [kind, *other_kind]);
+            }
+        }
+    }
+    pairs.bytes()
+}
+
+fn meets(own: &Span, other: &Span) -> bool {
+    conflict(own.kind, other.kind) && own.may_meet(other)
+}
+
+/// Whether threads that were all run touch something where this access of the other kernel may be:
+/// what they touch for certain is in no span then.
+fn touches(known: &Known, span: &Span) -> bool {
+    let mut sure = known.sure.iter();
+    known.is_all && sure.any(|(range, kind, _)| conflict(span.kind, *kind) && span.may_touch(range))
+}
+
+/// Places that one launch touches for certain and the other perhaps.
+#[derive(Default)]
+struct Halves {
+    likely: Pairs,
+    certain: Pairs,
+    searched: Searched,
+    asked: usize,
+}
+
+impl Halves {
+    /// Looks for the places where the launch at `at` may touch what the other one surely does.
+    fn search(
+        &mut self,
+        at: usize,
+        (own, known, bounded): (EvaluatedLaunch<'_>, &Known, &[Span]),
+        other: &Known,
+        question: &Question<'_>,
+    ) {
+        for (bytes, kind, _) in other.sure.iter().take(COMPARED) {
+            let is_likely = |span: &&Span| {
+                conflict(span.kind, *kind)
+                    && span.may_touch(bytes)
+                    && is_of_either(span, std::slice::from_ref(bytes))
+            };
+            for span in bounded.iter().filter(is_likely) {
+                self.likely.add(at, bytes.clone(), [span.kind, *kind]);
+                if known.is_all {
+                    self.searched.is_unknown = true;
+                } else if self.asked < 2 * ASKED {
+                    self.asked += 1;
+                    self.searched.ask(own, span, bytes, question.time);
+                }
+                for (bytes, own_kind) in self.searched.touched.drain(..) {
+                    self.certain.add(at, bytes, [own_kind, *kind]);
+                }
+            }
+        }
+    }
+}
+
+pub(super) fn of_two_launches(both: [EvaluatedLaunch<'_>; 2], question: &Question<'_>) -> Verdict {
+    let [one, two] = both;
+    let corners = both.map(|(_, found)| {
+        found.sure.iter().map(|touch| (bytes_of(touch), touch.kind)).collect::<Vec<_>>()
+    });
+    let [ours, theirs] =
+        corners.each_ref().map(|all| all.iter().map(|(range, kind)| (range, *kind)));
+    if let Some(bytes) = common_of(ours, theirs) {
+        return Verdict::Certain(bytes);
+    }
+    let (first, second) = match (&one.1.bounds, &two.1.bounds) {
+        (Ok(first), Ok(second)) => (first, second),
+        (Err(why), _) => return Verdict::Possible(0, why.clone()),
+        (_, Err(why)) => return Verdict::Possible(1, why.clone()),
+    };
+    let uses = [uses_of(one.0, first, question.shared), uses_of(two.0, second, question.shared)];
+    if let [Some(one), Some(two)] = uses
+        && !kinds(one).any(|one| kinds(two).any(|two| conflict(one, two)))
+    {
+        return Verdict::Refuted;
+    }
+    // The threads are asked only where the bounds leave something.
+    let may_meet = || first.spans.iter().any(|own| second.spans.iter().any(|two| meets(own, two)));
+    if question.reach == Reach::Code && !may_meet() {
+        return Verdict::Refuted;
+    }
+    let known = [within_reach(one, first, question), within_reach(two, second, question)];
+    let [ours, theirs] =
+        known.each_ref().map(|all| all.sure.iter().map(|(range, kind, _)| (range, *kind)));
+    if let Some(bytes) = common_of(ours, theirs) {
+        return Verdict::Certain(bytes);
+    }
+    let [first, second] = &known;
+    let is_bounded =
+        |span: &Span| span.bytes.as_ref().is_some_and(|bytes| is_bounded(bytes, question.memory));
+    let bounded = |known: &Known| {
+        known.spans.iter().filter(|span| is_bounded(span)).cloned().collect::<Vec<_>>()
+    };
+    let (ours, theirs) = (bounded(first), bounded(second));
+    let mut halves = Halves::default();
+    halves.search(0, (one, first, &ours), second, question);
+    halves.search(1, (two, second, &theirs), first, question);
+    if let Some(bytes) = halves.certain.bytes() {
+        return Verdict::Certain(bytes);
+    }
+    if halves.searched.is_unknown
+        && let Some(bytes) = halves.likely.bytes()
+    {
+        return Verdict::Likely(bytes);
+    }
+    if question.reach == Reach::Sure {
+        return Verdict::Refuted;
+    }
+    let pairs = ours.iter().flat_map(|own| theirs.iter().map(move |other| (own, other)));
+    let pairs: Vec<_> = pairs.filter(|(own, other)| meets(own, other)).collect();
+    for (own, other) in pairs.iter().take(ASKED).copied() {
+        if let Some(bytes) = both_touch([(one, own), (two, other)], question.time) {
+            let writes = [!reads(own.kind), !reads(other.kind)];
+            return Verdict::Certain(Bytes { ranges: vec![bytes], writes });
+        }
+    }
+    let met = |spans: &[Span], other: &Known| spans.iter().any(|span| touches(other, span));
+    if !pairs.is_empty() || met(&ours, second) || met(&theirs, first) {
+        let why = if halves.searched.is_not_found { NOT_FOUND } else { BOUNDS };
+        return Verdict::Possible(0, why.into());
+    }
+    // One of the two has no bounds that say anything, and all others are elsewhere.
+    let unbounded = |own: &Known, uses: Option<Uses>, other: &Known, others: Option<Uses>| {
+        let meets_any = |span: &Span| {
+            let mut all = other.spans.iter().filter(|other| may_be_of(other, others));
+            all.any(|other| meets(span, other)) || touches(other, span)
+        };
+        own.spans.iter().any(|span| !is_bounded(span) && may_be_of(span, uses) && meets_any(span))
+    };
+    if unbounded(first, uses[0], second, uses[1]) {
+        return Verdict::Possible(0, UNBOUNDED.into());
+    }
+    if unbounded(second, uses[1], first, uses[0]) {
+        return Verdict::Possible(1, UNBOUNDED.into());
+    }
+    Verdict::Refuted
+}

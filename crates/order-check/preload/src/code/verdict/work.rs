@@ -1,0 +1,160 @@
+//! A launch beside work that is no launch: a copy, a memset, a free, or accesses of the host.
+
+use core::ops::Range;
+
+use cuda_kernel_access::decode::AccessKind as KernelAccess;
+use cuda_kernel_access::touch::{Span, joined};
+use cuda_order_check_engine::{Access, AccessKind, Other, Side};
+
+use super::accesses::{
+    COMPARED, bytes_of, is_bounded, is_of_either, kinds, matters, may_be_of, may_hit, reads,
+    some_of, uses_of,
+};
+use super::search::{ASKED, NOT_FOUND, Searched, UNBOUNDED, within_reach};
+use super::{Bytes, EvaluatedLaunch, Question, Reach, Verdict};
+use crate::code::threads::Known;
+
+const FLAG: &str = "its accesses are those of a flag or a counter, which the host may share";
+
+/// What a launch meets that is no launch.
+#[derive(Clone, Copy)]
+pub(crate) struct OtherWork<'a> {
+    kind: AccessKind,
+    pub(super) accesses: &'a [Access],
+    /// The host may access a flag or a counter at any time, if the kernel's accesses allow it.
+    is_host: bool,
+}
+
+impl<'a> OtherWork<'a> {
+    pub(super) fn of(side: &'a Side) -> Self {
+        let is_host = side.agent.stream_id().is_none();
+        Self { kind: side.kind, accesses: side.accesses(), is_host }
+    }
+
+    /// What the engine compares launches with is work of streams.
+    pub(crate) fn of_device(other: &Other<'a>) -> Self {
+        Self { kind: other.kind, accesses: other.accesses, is_host: false }
+    }
+
+    fn hits(&self, bytes: &Range<u64>) -> bool {
+        self.accesses.iter().any(|access| access.touches(bytes))
+    }
+
+    /// The bytes in common with these. Of rows the gaps count as well.
+    fn common(&self, bytes: &Range<u64>) -> impl Iterator<Item = Range<u64>> {
+        self.accesses
+            .iter()
+            .filter(|access| access.touches(bytes))
+            .map(|access| access.range.start.max(bytes.start)..access.range.end.min(bytes.end))
+    }
+
+    /// What a launch, which is the side `at`, touches of the work's bytes.
+    fn bytes(&self, at: usize, all: &[(Range<u64>, KernelAccess)]) -> Bytes {
+        let is_written = all.iter().any(|(_, kind)| !reads(*kind));
+        let ranges = all.iter().flat_map(|(range, _)| self.common(range)).collect();
+        Bytes { ranges: joined(ranges), writes: [0, 1].map(|side| side == at && is_written) }
+    }
+
+    fn may_share_a_flag(&self, strong: bool) -> bool {
+        self.is_host && strong
+    }
+
+    /// Whether accesses that are made for certain need an order with this work.
+    fn certain(
+        &self,
+        at: usize,
+        sure: impl Iterator<Item = (Range<u64>, KernelAccess, bool)>,
+    ) -> Option<Verdict> {
+        let met = sure.filter(|(range, kind, strong)| {
+            matters(*kind, self.kind) && !self.may_share_a_flag(*strong) && self.hits(range)
+        });
+        let met: Vec<_> = met.map(|(range, kind, _)| (range, kind)).collect();
+        (!met.is_empty()).then(|| Verdict::Certain(self.bytes(at, &met)))
+    }
+
+    /// Whether threads that were all run access a flag here: such an access is no span any more.
+    fn meets_flag(&self, known: &Known) -> bool {
+        let mut sure = known.sure.iter();
+        let is_flag = |(range, kind, strong): &(Range<u64>, KernelAccess, bool)| {
+            matters(*kind, self.kind) && *strong && self.hits(range)
+        };
+        self.is_host && known.is_all && sure.any(is_flag)
+    }
+}
+
+/// What a launch, which is the side `at` of a finding, means beside the work on the other side.
+pub(super) fn of_launch_and_work(
+    own: EvaluatedLaunch<'_>,
+    work: OtherWork<'_>,
+    at: usize,
+    question: &Question<'_>,
+) -> Verdict {
+    let (values, found) = own;
+    let corners = found.sure.iter().map(|touch| (bytes_of(touch), touch.kind, touch.strong));
+    if let Some(verdict) = work.certain(at, corners) {
+        return verdict;
+    }
+    let bounds = match &found.bounds {
+        Ok(bounds) => bounds,
+        Err(why) => return Verdict::Possible(at, why.clone()),
+    };
+    let uses = uses_of(values, bounds, question.shared);
+    if uses.is_some_and(|uses| !kinds(uses).any(|kind| matters(kind, work.kind))) {
+        return Verdict::Refuted;
+    }
+    let rows = work.accesses.iter().flat_map(Access::each_row);
+    let rows: Vec<Range<u64>> = rows.take(COMPARED).collect();
+    let is_likely = |span: &&Span| {
+        span.bytes.as_ref().is_some_and(|bytes| is_bounded(bytes, question.memory))
+            && is_of_either(span, &rows)
+            && !work.may_share_a_flag(span.strong)
+    };
+    let concerns = |span: &Span| {
+        matters(span.kind, work.kind)
+            && (is_likely(&span) || may_be_of(span, uses))
+            && may_hit(span, work.accesses)
+    };
+    // The threads are asked only where the bounds leave something.
+    if question.reach == Reach::Code && !bounds.spans.iter().any(concerns) {
+        return Verdict::Refuted;
+    }
+    let known = within_reach(own, bounds, question);
+    if known.is_all
+        && let Some(verdict) = work.certain(at, known.sure.iter().cloned())
+    {
+        return verdict;
+    }
+    let mut searched = Searched::default();
+    let left: Vec<&Span> = known.spans.iter().filter(|span| concerns(span)).collect();
+    let likely: Vec<&Span> = left.iter().copied().filter(is_likely).collect();
+    for span in likely.iter().take(ASKED) {
+        if known.is_all {
+            // Its threads were run, so what it does depends on memory.
+            searched.is_unknown = true;
+            continue;
+        }
+        for range in some_of(span, &rows) {
+            searched.ask(own, span, &range, question.time);
+        }
+    }
+    if !searched.touched.is_empty() {
+        return Verdict::Certain(work.bytes(at, &searched.touched));
+    }
+    if searched.is_unknown {
+        let within = likely.iter().filter_map(|span| Some((span.bytes.clone()?, span.kind)));
+        return Verdict::Likely(work.bytes(at, &within.collect::<Vec<_>>()));
+    }
+    let flags: Vec<bool> = left
+        .iter()
+        .filter(|span| may_be_of(span, uses))
+        .map(|span| work.may_share_a_flag(span.strong))
+        .collect();
+    let why = match (flags.is_empty(), flags.contains(&false)) {
+        (true, _) if work.meets_flag(&known) => FLAG,
+        (true, _) if !searched.is_not_found => return Verdict::Refuted,
+        (false, false) => FLAG,
+        _ if searched.is_not_found => NOT_FOUND,
+        _ => UNBOUNDED,
+    };
+    Verdict::Possible(at, why.into())
+}
