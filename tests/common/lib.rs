@@ -25,6 +25,7 @@ pub mod hooked;
 pub mod planted;
 pub mod pools;
 pub mod raw;
+pub mod rows;
 pub mod table;
 #[cfg(target_os = "linux")]
 pub mod threads;

@@ -1,4 +1,4 @@
-//! Memory pools of a raw table.
+//! Memory pools of a raw table, and memory without an address.
 
 #![allow(
     clippy::undocumented_unsafe_blocks,
@@ -9,34 +9,40 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 
 use cuda_events::sys::CUstream;
-use cuda_soft_driver::abi::{Location, PoolProps};
+use cuda_soft_driver::abi::{
+    CUmemAllocationHandleType, CUmemAllocationProp, CUmemAllocationType, CUmemLocation,
+    CUmemLocationType, CUmemPoolProps,
+};
 
 use crate::raw::*;
 
-const ON_DEVICE: u32 = 1;
-
 pub type Pool = *mut c_void;
 
-pub fn location(id: i32) -> Location {
-    Location { kind: ON_DEVICE, id }
+pub fn location(id: i32) -> CUmemLocation {
+    CUmemLocation { type_: CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE, id }
 }
 
-pub fn props(handle_types: u32) -> PoolProps {
-    PoolProps {
-        alloc_type: 1,
-        handle_types,
+/// Memory of the first device without an address.
+pub fn allocation() -> CUmemAllocationProp {
+    CUmemAllocationProp {
+        type_: CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
         location: location(0),
-        security_attributes: null_mut(),
-        max_size: 0,
-        usage: 0,
-        gpu_direct_rdma_capable: 0,
-        reserved: [0; 53],
+        ..CUmemAllocationProp::default()
     }
 }
 
-pub fn create(raw: &Raw, props: &PoolProps) -> Result<Pool, u32> {
+pub fn props(handle_types: u32) -> CUmemPoolProps {
+    CUmemPoolProps {
+        allocType: CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
+        handleTypes: CUmemAllocationHandleType(handle_types),
+        location: location(0),
+        ..CUmemPoolProps::default()
+    }
+}
+
+pub fn create(raw: &Raw, props: &CUmemPoolProps) -> Result<Pool, u32> {
     let mut pool = null_mut();
-    match call!(raw, cuMemPoolCreate(&mut pool => *mut Pool, props => *const PoolProps)) {
+    match call!(raw, cuMemPoolCreate(&mut pool => *mut Pool, props => *const CUmemPoolProps)) {
         OK => Ok(pool),
         code => Err(code),
     }

@@ -241,8 +241,8 @@ plain! {
     CUstreamAttrID: value => u64::from(value.0);
     CUstreamCaptureMode: value => u64::from(value.0);
     CUipcEventHandle: value => u64::from(value.reserved[16]);
-    Location: value => u64::from(value.kind) << 32 | u64::from(value.id as u32);
-    MemHandle: value => u64::from(value.reserved[24]);
+    CUmemLocation: value => u64::from(value.type_.0) << 32 | u64::from(value.id as u32);
+    CUipcMemHandle: value => u64::from(value.reserved[24]);
     CUhostFn: value => value.map_or(0, |f| f as usize as u64);
     CUstreamCallback: value => value.map_or(0, |f| f as usize as u64);
 }

@@ -6,10 +6,11 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cuda_events::sys::*;
-use cuda_soft_driver::abi::{Copy2D, Side2D};
+use cuda_soft_driver::abi::CUDA_MEMCPY2D;
 
 use super::{Desk, FREED, RACE, Row, word, word_address};
 use crate::raw::*;
+use crate::rows::{device, host, rows};
 
 /// Memory that is allocated at once, and freed in the course of the program.
 pub fn allocated(p: &Desk<'_>, bytes: usize) -> CUdeviceptr {
@@ -118,17 +119,14 @@ pub const ROWS: &[Row] = &[
         (one, p.host_writes())
     }),
     ("rows that are copied on the host", RACE, |p| {
-        let side = |memory_type, host, device| Side2D {
-            x: 0, y: 0, memory_type, host, device, array: null_mut(), pitch: 16,
-        };
         let source = if p.mended {
-            side(1, p.pinned.wrapping_byte_add(1024), 0)
+            host(p.pinned.wrapping_byte_add(1024), 16)
         } else {
-            side(2, null_mut(), p.buffer)
+            device(p.buffer, 16)
         };
-        let copy = Copy2D { source, destination: side(1, p.pinned, 0), width: 16, height: 4 };
+        let copy = rows(source, host(p.pinned, 16), 16, 4);
         let one = p.number(CUresult(call!(p.raw,
-            cuMemcpy2DAsync_v2(&copy => *const Copy2D, p.a => CUstream))));
+            cuMemcpy2DAsync_v2(&copy => *const CUDA_MEMCPY2D, p.a => CUstream))));
         (one, p.host_reads())
     }),
     ("a copy on the host in a graph", RACE, |p| {

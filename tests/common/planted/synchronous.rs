@@ -2,23 +2,15 @@
 //! synchronization behavior").
 
 use std::ffi::c_void;
-use std::ptr::{null_mut, without_provenance};
+use std::ptr::without_provenance;
 
 use cuda_events::sys::*;
-use cuda_soft_driver::abi::{Copy2D, Side2D};
+use cuda_soft_driver::abi::CUDA_MEMCPY2D;
 
 use super::desk::{Desk, synchronous_memset};
 use super::{RACE, Row};
 use crate::raw::*;
-
-fn device(address: CUdeviceptr) -> Side2D {
-    let (host, array) = (null_mut(), null_mut());
-    Side2D { x: 0, y: 0, memory_type: 2, host, device: address, array, pitch: 16 }
-}
-
-fn rows(source: Side2D, destination: Side2D) -> Copy2D {
-    Copy2D { source, destination, width: 16, height: 4 }
-}
+use crate::rows::{device, host, rows};
 
 pub fn done(p: &Desk<'_>, code: u32) -> u64 {
     p.number(CUresult(code))
@@ -58,8 +50,8 @@ pub const ROWS: &[Row] = &[
         then_reads(p, one)
     }),
     ("a copy of rows without a stream", RACE, |p| {
-        let copy = rows(device(p.other), device(p.buffer));
-        let one = done(p, call!(p.raw, cuMemcpy2D_v2(&copy => *const Copy2D)));
+        let copy = rows(device(p.other, 16), device(p.buffer, 16), 16, 4);
+        let one = done(p, call!(p.raw, cuMemcpy2D_v2(&copy => *const CUDA_MEMCPY2D)));
         then_reads(p, one)
     }),
     ("ordinary memory is uploaded without a stream", RACE, |p| {
@@ -70,10 +62,9 @@ pub const ROWS: &[Row] = &[
     }),
     ("rows of ordinary memory are uploaded without a stream", RACE, |p| {
         let from = [0_u8; 64];
-        let host = from.as_ptr().cast_mut().cast();
-        let from = Side2D { memory_type: 1, host, ..device(0) };
-        let copy = rows(from, device(p.buffer));
-        let one = done(p, call!(p.raw, cuMemcpy2D_v2(&copy => *const Copy2D)));
+        let from = host(from.as_ptr().cast_mut().cast(), 16);
+        let copy = rows(from, device(p.buffer, 16), 16, 4);
+        let one = done(p, call!(p.raw, cuMemcpy2D_v2(&copy => *const CUDA_MEMCPY2D)));
         then_reads(p, one)
     }),
     ("a peer copy without a stream, and the host", RACE, |p| {

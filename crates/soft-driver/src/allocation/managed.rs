@@ -13,24 +13,30 @@ use crate::machine::call_frame::CallFrame;
 const HOST: c_int = -1;
 
 /// Where managed memory is to be: on a device, or on the host.
-fn check_goal(state: &State, location: Location) -> Answer {
-    match location.kind {
-        1 => device::check(state, location.id).map(drop),
-        2..=4 => Ok(()),
+fn check_goal(state: &State, location: CUmemLocation) -> Answer {
+    match location.type_ {
+        CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE => {
+            device::check(state, location.id).map(drop)
+        }
+        CUmemLocationType(2..=4) => Ok(()),
         _ => Err(INVALID_VALUE),
     }
 }
 
 /// The location of the older forms, which name a device or the host.
-fn location(device: CUdevice) -> Location {
-    Location { kind: if device == HOST { 2 } else { 1 }, id: device }
+fn location(device: CUdevice) -> CUmemLocation {
+    let type_ = match device {
+        HOST => CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST,
+        _ => CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE,
+    };
+    CUmemLocation { type_, id: device }
 }
 
 pub(crate) fn mem_prefetch_async_v2(
     call: &CallFrame,
     address: CUdeviceptr,
     bytes: usize,
-    goal: Location,
+    goal: CUmemLocation,
     flags: c_uint,
     stream: StreamArg,
 ) -> Answer {
@@ -63,7 +69,7 @@ pub(crate) fn mem_advise_v2(
     address: CUdeviceptr,
     bytes: usize,
     advice: c_uint,
-    goal: Location,
+    goal: CUmemLocation,
 ) -> Answer {
     let mut state = call.ready()?;
     if !(1..=6).contains(&advice) || bytes == 0 {
@@ -72,7 +78,7 @@ pub(crate) fn mem_advise_v2(
     // Those about reading are of no place, and a device that there is not is as good as one.
     if advice > 2 {
         check_goal(&state, goal)?;
-    } else if !(1..=4).contains(&goal.kind) {
+    } else if !matches!(goal.type_, CUmemLocationType(1..=4)) {
         return Err(INVALID_VALUE);
     }
     state.current(call)?;

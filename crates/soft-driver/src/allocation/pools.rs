@@ -15,11 +15,6 @@ use crate::memory::{Kind, Region};
 use crate::processes::AVAILABLE;
 use crate::processes::shared_memory::{Arena, Named, PoolFile};
 
-/// Where memory can be that a pool is of: on a device.
-const ON_DEVICE: u32 = 1;
-/// What allocations of a pool are: pinned, or managed, which they are not here.
-const PINNED: u32 = 1;
-const MANAGED: u32 = 2;
 /// Kinds of handles: a file descriptor, and one between machines.
 const FILE_DESCRIPTOR: u32 = 1;
 const FABRIC: u32 = 8;
@@ -45,19 +40,22 @@ fn find_pool(state: &State, call: &CallFrame, pool: Memory) -> Result<u32, CUres
 }
 
 /// The device of a location.
-fn located(state: &State, location: Location) -> Result<usize, CUresult> {
-    match location.kind {
-        ON_DEVICE => device::check(state, location.id),
+fn located(state: &State, location: CUmemLocation) -> Result<usize, CUresult> {
+    match location.type_ {
+        CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE => device::check(state, location.id),
         // Memory of the host has no pools here.
-        2..=4 => Err(NOT_SUPPORTED),
+        CUmemLocationType(2..=4) => Err(NOT_SUPPORTED),
         _ => Err(INVALID_VALUE),
     }
 }
 
-fn check_alloc_type(state: &State, alloc_type: c_uint) -> Answer {
+fn check_alloc_type(state: &State, alloc_type: CUmemAllocationType) -> Answer {
     match alloc_type {
-        PINNED => Ok(()),
-        MANAGED if state.config.version >= 13000 => Err(NOT_SUPPORTED),
+        CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED => Ok(()),
+        // There are none here.
+        CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED if state.config.version >= 13000 => {
+            Err(NOT_SUPPORTED)
+        }
         _ => Err(INVALID_VALUE),
     }
 }
@@ -65,19 +63,19 @@ fn check_alloc_type(state: &State, alloc_type: c_uint) -> Answer {
 pub(crate) fn mem_pool_create(
     call: &CallFrame,
     pool: Ptr<*mut c_void>,
-    props: In<PoolProps>,
+    props: In<CUmemPoolProps>,
 ) -> Answer {
     let mut state = call.ready()?;
     pool.required()?;
     let props = props.get()?;
-    check_alloc_type(&state, props.alloc_type)?;
+    check_alloc_type(&state, props.allocType)?;
     let device = located(&state, props.location).map_err(|code| match code {
         // Measured: not `CUDA_ERROR_INVALID_DEVICE`, as elsewhere.
         INVALID_DEVICE => INVALID_VALUE,
         code => code,
     })?;
     state.captures.refuse_unsafe()?;
-    let arena = match props.handle_types {
+    let arena = match props.handleTypes.0 {
         0 => None,
         // It takes a service between machines, which is not there.
         FABRIC => return Err(NOT_PERMITTED),
@@ -88,7 +86,7 @@ pub(crate) fn mem_pool_create(
         FILE_DESCRIPTOR | 2 | 4 => return Err(NOT_SUPPORTED),
         _ => return Err(INVALID_VALUE),
     };
-    let (handle_types, max_size) = (props.handle_types, props.max_size as u64);
+    let (handle_types, max_size) = (props.handleTypes.0, props.maxSize as u64);
     let mut new = Pool::new(device);
     (new.handle_types, new.max_size, new.arena) = (handle_types, max_size, arena);
     let index = state.memory.pools.add(call.number, new)?;
@@ -141,9 +139,13 @@ pub(crate) fn device_set_mem_pool(call: &CallFrame, device: CUdevice, pool: Memo
 }
 
 /// The forms of CUDA 13 name a place and what the memory is.
-fn place(state: &State, location: In<Location>, alloc_type: c_uint) -> Result<CUdevice, CUresult> {
+fn place(
+    state: &State,
+    location: In<CUmemLocation>,
+    alloc_type: c_uint,
+) -> Result<CUdevice, CUresult> {
     let location = location.get()?;
-    check_alloc_type(state, alloc_type)?;
+    check_alloc_type(state, CUmemAllocationType(alloc_type))?;
     located(state, location)?;
     Ok(location.id)
 }
@@ -151,7 +153,7 @@ fn place(state: &State, location: In<Location>, alloc_type: c_uint) -> Result<CU
 pub(crate) fn mem_get_default_mem_pool(
     call: &CallFrame,
     pool: Ptr<*mut c_void>,
-    location: In<Location>,
+    location: In<CUmemLocation>,
     alloc_type: c_uint,
 ) -> Answer {
     let device = place(&*call.ready()?, location, alloc_type)?;
@@ -161,7 +163,7 @@ pub(crate) fn mem_get_default_mem_pool(
 pub(crate) fn mem_get_mem_pool(
     call: &CallFrame,
     pool: Ptr<*mut c_void>,
-    location: In<Location>,
+    location: In<CUmemLocation>,
     alloc_type: c_uint,
 ) -> Answer {
     let device = place(&*call.ready()?, location, alloc_type)?;
@@ -170,7 +172,7 @@ pub(crate) fn mem_get_mem_pool(
 
 pub(crate) fn mem_set_mem_pool(
     call: &CallFrame,
-    location: In<Location>,
+    location: In<CUmemLocation>,
     alloc_type: c_uint,
     pool: Memory,
 ) -> Answer {
@@ -265,7 +267,7 @@ pub(crate) fn mem_pool_set_attribute(
 pub(crate) fn mem_pool_set_access(
     call: &CallFrame,
     pool: Memory,
-    descriptions: In<AccessDesc>,
+    descriptions: In<CUmemAccessDesc>,
     count: usize,
 ) -> Answer {
     let mut state = call.ready()?;
@@ -274,7 +276,7 @@ pub(crate) fn mem_pool_set_access(
     let descriptions = descriptions.read_array(count)?;
     state.captures.refuse_unsafe()?;
     let mut access = state.memory.pools.get(pool).access.clone();
-    for AccessDesc { location, flags } in descriptions {
+    for CUmemAccessDesc { location, flags } in descriptions {
         let device = located(&state, location)?;
         // Documented: the pool's own device keeps its access.
         let own = device == state.memory.pools.get(pool).device;
@@ -291,7 +293,7 @@ pub(crate) fn mem_pool_get_access(
     call: &CallFrame,
     flags: Ptr<c_uint>,
     pool: Memory,
-    location: In<Location>,
+    location: In<CUmemLocation>,
 ) -> Answer {
     let mut state = call.ready()?;
     flags.required()?;
@@ -428,7 +430,7 @@ pub(crate) fn mem_pool_import_from_shareable_handle(
 
 pub(crate) fn mem_pool_export_pointer(
     call: &CallFrame,
-    data: Ptr<PoolPointer>,
+    data: Ptr<CUmemPoolPtrExportData>,
     address: CUdeviceptr,
 ) -> Answer {
     let mut state = call.ready()?;
@@ -441,14 +443,14 @@ pub(crate) fn mem_pool_export_pointer(
     let arena = state.memory.pools.get(pool).arena.as_ref().ok_or(INVALID_VALUE)?;
     let reserved = arena.name(backing, allocation.bytes).to_bytes();
     state.feed(|feed, _| feed.memory_exported(address));
-    data.put(PoolPointer { reserved })
+    data.put(CUmemPoolPtrExportData { reserved })
 }
 
 pub(crate) fn mem_pool_import_pointer(
     call: &CallFrame,
     address: Ptr<CUdeviceptr>,
     pool: Memory,
-    data: In<PoolPointer>,
+    data: In<CUmemPoolPtrExportData>,
 ) -> Answer {
     let mut state = call.ready()?;
     address.required()?;

@@ -12,8 +12,6 @@ use crate::machine::handles::{self, Bad};
 use crate::memory::Kind;
 use crate::memory::reserved::GRANULARITY;
 
-const PINNED: u32 = 1;
-const ON_DEVICE: u32 = 1;
 const READ_WRITE: u32 = 3;
 
 /// Whether a size or an address is one that memory can have.
@@ -46,7 +44,7 @@ fn settle_physical(state: &mut State, memory: u32) {
 pub(crate) fn mem_get_allocation_granularity(
     call: &CallFrame,
     granularity: Ptr<usize>,
-    props: In<AllocationProps>,
+    props: In<CUmemAllocationProp>,
     option: c_uint,
 ) -> Answer {
     drop(call.ready()?);
@@ -87,19 +85,22 @@ pub(crate) fn mem_create(
     call: &CallFrame,
     handle: Ptr<c_ulonglong>,
     bytes: usize,
-    props: In<AllocationProps>,
+    props: In<CUmemAllocationProp>,
     flags: c_ulonglong,
 ) -> Answer {
     let mut state = call.ready()?;
     handle.required()?;
     let (props, bytes) = (props.get()?, bytes as u64);
-    if flags != 0 || !is_even(bytes) || props.kind != PINNED {
+    if flags != 0
+        || !is_even(bytes)
+        || props.type_ != CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED
+    {
         return Err(INVALID_VALUE);
     }
-    let device = match props.location.kind {
-        ON_DEVICE => device::check(&state, props.location.id)?,
+    let device = match props.location.type_ {
+        CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE => device::check(&state, props.location.id)?,
         // Memory of the host.
-        2..=4 => return Err(NOT_SUPPORTED),
+        CUmemLocationType(2..=4) => return Err(NOT_SUPPORTED),
         _ => return Err(INVALID_VALUE),
     };
     let limit = state.config.devices.memory;
@@ -124,13 +125,13 @@ pub(crate) fn mem_release(call: &CallFrame, handle: c_ulonglong) -> Answer {
 
 pub(crate) fn mem_get_allocation_properties_from_handle(
     call: &CallFrame,
-    props: Ptr<AllocationProps>,
+    props: Ptr<CUmemAllocationProp>,
     handle: c_ulonglong,
 ) -> Answer {
     let state = call.ready()?;
     props.required()?;
     let memory = find_physical(&state, call, handle)?;
-    props.put(state.memory.reserved.memory[memory].props)
+    props.put(state.memory.reserved.memory[memory].props())
 }
 
 /// The handle of what is mapped at an address, to be released once more.
@@ -187,9 +188,11 @@ pub(crate) fn mem_unmap(call: &CallFrame, address: CUdeviceptr, bytes: usize) ->
     Ok(())
 }
 
-fn access_device(state: &State, location: Location) -> Result<usize, CUresult> {
-    match location.kind {
-        ON_DEVICE => device::check(state, location.id).map_err(|_| INVALID_VALUE),
+fn access_device(state: &State, location: CUmemLocation) -> Result<usize, CUresult> {
+    match location.type_ {
+        CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE => {
+            device::check(state, location.id).map_err(|_| INVALID_VALUE)
+        }
         _ => Err(INVALID_VALUE),
     }
 }
@@ -198,7 +201,7 @@ pub(crate) fn mem_set_access(
     call: &CallFrame,
     address: CUdeviceptr,
     bytes: usize,
-    accesses: In<AccessDesc>,
+    accesses: In<CUmemAccessDesc>,
     count: usize,
 ) -> Answer {
     let mut state = call.ready()?;
@@ -225,7 +228,7 @@ pub(crate) fn mem_set_access(
 pub(crate) fn mem_get_access(
     call: &CallFrame,
     flags: Ptr<c_ulonglong>,
-    location: In<Location>,
+    location: In<CUmemLocation>,
     address: CUdeviceptr,
 ) -> Answer {
     let state = call.ready()?;

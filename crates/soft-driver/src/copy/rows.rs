@@ -1,7 +1,7 @@
 //! For FFmpeg (rows) and cuda.core (layers): copies of rows, and of layers of rows; memsets of
 //! rows.
 
-use core::ffi::c_uint;
+use core::ffi::{c_uint, c_void};
 
 use cuda_order_check_engine::Access;
 
@@ -17,30 +17,109 @@ use crate::memory::blocks::{Block, Extent};
 use crate::memory::work::{CopyRows, MemoryWork, SetRows};
 use crate::stream::wait_idle;
 
-/// Where the rows of a copy are: in memory of the host (`CU_MEMORYTYPE_HOST`), of the device, in an
-/// array, or wherever the address says.
-pub(crate) const MEMORY_HOST: u32 = 1;
-pub(crate) const MEMORY_DEVICE: u32 = 2;
-const MEMORY_ARRAY: u32 = 3;
-const MEMORY_UNIFIED: u32 = 4;
+/// Where the rows of a copy are: in memory of the host, of the device, in an array, or wherever the
+/// address says.
+pub(crate) const MEMORY_HOST: CUmemorytype = CUmemorytype::CU_MEMORYTYPE_HOST;
+pub(crate) const MEMORY_DEVICE: CUmemorytype = CUmemorytype::CU_MEMORYTYPE_DEVICE;
+const MEMORY_ARRAY: CUmemorytype = CUmemorytype::CU_MEMORYTYPE_ARRAY;
+const MEMORY_UNIFIED: CUmemorytype = CUmemorytype::CU_MEMORYTYPE_UNIFIED;
 
-impl From<Side2D> for Side3D {
-    fn from(side: Side2D) -> Self {
-        let Side2D { x, y, memory_type, host, device, array, pitch } = side;
-        let reserved = core::ptr::null_mut();
-        Self { x, y, z: 0, lod: 0, memory_type, host, device, array, reserved, pitch, height: 0 }
-    }
+/// One side of a copy of rows or layers.
+pub(crate) struct Side {
+    /// Bytes, rows and layers before the copied ones.
+    pub(crate) x: usize,
+    pub(crate) y: usize,
+    pub(crate) z: usize,
+    pub(crate) memory_type: CUmemorytype,
+    pub(crate) host: *mut c_void,
+    pub(crate) device: CUdeviceptr,
+    pub(crate) array: CUarray,
+    /// The bytes from one row to the next.
+    pub(crate) pitch: usize,
+    /// The rows from one layer to the next.
+    pub(crate) height: usize,
 }
 
-impl From<Copy2D> for Copy3D {
-    fn from(copy: Copy2D) -> Self {
-        let Copy2D { source, destination, width, height } = copy;
-        Self { source: source.into(), destination: destination.into(), width, height, depth: 1 }
+/// A copy of rows or layers, in whichever structure of the driver it is given.
+pub(crate) struct CopyOfRows {
+    pub(crate) from: Side,
+    pub(crate) to: Side,
+    pub(crate) extent: Extent,
+}
+
+/// The structures have one set of names; that of rows has fewer of them.
+macro_rules! from_params {
+    ($($params:ident: |$copy:ident| $from_z:expr, $from_height:expr, $to_z:expr, $to_height:expr,
+        $depth:expr;)*) => {$(
+        impl From<$params> for CopyOfRows {
+            fn from($copy: $params) -> Self {
+                let from = Side {
+                    x: $copy.srcXInBytes,
+                    y: $copy.srcY,
+                    z: $from_z,
+                    memory_type: $copy.srcMemoryType,
+                    host: $copy.srcHost.cast_mut(),
+                    device: $copy.srcDevice,
+                    array: $copy.srcArray,
+                    pitch: $copy.srcPitch,
+                    height: $from_height,
+                };
+                let to = Side {
+                    x: $copy.dstXInBytes,
+                    y: $copy.dstY,
+                    z: $to_z,
+                    memory_type: $copy.dstMemoryType,
+                    host: $copy.dstHost,
+                    device: $copy.dstDevice,
+                    array: $copy.dstArray,
+                    pitch: $copy.dstPitch,
+                    height: $to_height,
+                };
+                let (width, height) = ($copy.WidthInBytes, $copy.Height);
+                Self { from, to, extent: Extent { width, height, depth: $depth } }
+            }
+        }
+    )*};
+}
+
+from_params! {
+    CUDA_MEMCPY2D: |copy| 0, 0, 0, 0, 1;
+    CUDA_MEMCPY3D: |copy| copy.srcZ, copy.srcHeight, copy.dstZ, copy.dstHeight, copy.Depth;
+    CUDA_MEMCPY3D_PEER: |copy| copy.srcZ, copy.srcHeight, copy.dstZ, copy.dstHeight, copy.Depth;
+}
+
+impl From<CopyOfRows> for CUDA_MEMCPY3D {
+    fn from(copy: CopyOfRows) -> Self {
+        let CopyOfRows { from, to, extent } = copy;
+        Self {
+            srcXInBytes: from.x,
+            srcY: from.y,
+            srcZ: from.z,
+            srcMemoryType: from.memory_type,
+            srcHost: from.host,
+            srcDevice: from.device,
+            srcArray: from.array,
+            srcPitch: from.pitch,
+            srcHeight: from.height,
+            dstXInBytes: to.x,
+            dstY: to.y,
+            dstZ: to.z,
+            dstMemoryType: to.memory_type,
+            dstHost: to.host,
+            dstDevice: to.device,
+            dstArray: to.array,
+            dstPitch: to.pitch,
+            dstHeight: to.height,
+            WidthInBytes: extent.width,
+            Height: extent.height,
+            Depth: extent.depth,
+            ..Self::default()
+        }
     }
 }
 
 /// The bytes from a block's first to its last, in the kind of memory that the copy names.
-fn span(state: &State, side: &Side3D, offset: usize, bytes: usize) -> Result<Place, CUresult> {
+fn span(state: &State, side: &Side, offset: usize, bytes: usize) -> Result<Place, CUresult> {
     let device = side.device.checked_add(offset as u64).ok_or(INVALID_VALUE);
     match side.memory_type {
         MEMORY_HOST if side.host.is_null() => Err(INVALID_VALUE),
@@ -59,7 +138,7 @@ fn span(state: &State, side: &Side3D, offset: usize, bytes: usize) -> Result<Pla
 
 /// One side of a copy. Documented: a distance between rows that is given is at least as long as
 /// what is before the row's bytes and they themselves; with none the rows follow each other.
-pub(crate) fn block(state: &State, side: &Side3D, extent: Extent) -> Result<Block, CUresult> {
+pub(crate) fn block(state: &State, side: &Side, extent: Extent) -> Result<Block, CUresult> {
     let Extent { width, height, depth } = extent;
     let row = side.x.checked_add(width).ok_or(INVALID_VALUE)?;
     let rows = side.y.checked_add(height).ok_or(INVALID_VALUE)?;
@@ -84,21 +163,20 @@ pub(crate) fn block(state: &State, side: &Side3D, extent: Extent) -> Result<Bloc
 pub(crate) fn copy_of_rows(
     state: &State,
     call: &CallFrame,
-    copy: &Copy3D,
+    copy: &CopyOfRows,
 ) -> Result<Option<CopyRows>, CUresult> {
-    let Copy3D { source, destination, width, height, depth } = copy;
-    let extent = Extent { width: *width, height: *height, depth: *depth };
+    let extent = copy.extent;
     if extent.width == 0 || extent.height == 0 || extent.depth == 0 {
         return Ok(None);
     }
-    let (to, from) = (block(state, destination, extent)?, block(state, source, extent)?);
+    let (to, from) = (block(state, &copy.to, extent)?, block(state, &copy.from, extent)?);
     allocation::may_write(state, call, &to.place)?;
     Ok(Some(CopyRows { to, from, extent }))
 }
 
 fn copy(
     call: &CallFrame,
-    copy: Result<Copy3D, CUresult>,
+    copy: Result<CopyOfRows, CUresult>,
     stream: StreamArg,
 ) -> Result<HostAfter, CUresult> {
     let mut state = call.ready()?;
@@ -128,43 +206,49 @@ fn copy(
     Ok(after)
 }
 
-pub(crate) fn memcpy_2d_async(call: &CallFrame, rows: In<Copy2D>, stream: StreamArg) -> Answer {
-    copy(call, rows.get().map(Copy3D::from), stream).map(drop)
+pub(crate) fn memcpy_2d_async(
+    call: &CallFrame,
+    rows: In<CUDA_MEMCPY2D>,
+    stream: StreamArg,
+) -> Answer {
+    copy(call, rows.get().map(CopyOfRows::from), stream).map(drop)
 }
 
-pub(crate) fn memcpy_2d(call: &CallFrame, rows: In<Copy2D>) -> Answer {
-    synchronous(call, |stream| copy(call, rows.get().map(Copy3D::from), stream))
+pub(crate) fn memcpy_2d(call: &CallFrame, rows: In<CUDA_MEMCPY2D>) -> Answer {
+    synchronous(call, |stream| copy(call, rows.get().map(CopyOfRows::from), stream))
 }
 
-pub(crate) fn memcpy_3d_async(call: &CallFrame, layers: In<Copy3D>, stream: StreamArg) -> Answer {
-    copy(call, layers.get(), stream).map(drop)
+pub(crate) fn memcpy_3d_async(
+    call: &CallFrame,
+    layers: In<CUDA_MEMCPY3D>,
+    stream: StreamArg,
+) -> Answer {
+    copy(call, layers.get().map(CopyOfRows::from), stream).map(drop)
 }
 
-pub(crate) fn memcpy_3d(call: &CallFrame, layers: In<Copy3D>) -> Answer {
-    synchronous(call, |stream| copy(call, layers.get(), stream))
+pub(crate) fn memcpy_3d(call: &CallFrame, layers: In<CUDA_MEMCPY3D>) -> Answer {
+    synchronous(call, |stream| copy(call, layers.get().map(CopyOfRows::from), stream))
 }
 
-/// The contexts of a copy between contexts (`CUDA_MEMCPY3D_PEER`), whose sides name them where a
-/// plain copy has nothing.
-fn between(call: &CallFrame, copy: &Copy3D) -> Result<Vec<u32>, CUresult> {
-    let context = |side: &Side3D| Ptr::of_handle(side.reserved.cast());
-    peers(call, context(&copy.destination), context(&copy.source))
+/// The contexts of a copy between contexts.
+fn between(call: &CallFrame, copy: &CUDA_MEMCPY3D_PEER) -> Result<Vec<u32>, CUresult> {
+    peers(call, Ptr::of_handle(copy.dstContext), Ptr::of_handle(copy.srcContext))
 }
 
 pub(crate) fn memcpy_3d_peer_async(
     call: &CallFrame,
-    layers: In<Copy3D>,
+    layers: In<CUDA_MEMCPY3D_PEER>,
     stream: StreamArg,
 ) -> Answer {
     let layers = layers.get()?;
     between(call, &layers)?;
-    copy(call, Ok(layers), stream).map(drop)
+    copy(call, Ok(layers.into()), stream).map(drop)
 }
 
-pub(crate) fn memcpy_3d_peer(call: &CallFrame, layers: In<Copy3D>) -> Answer {
+pub(crate) fn memcpy_3d_peer(call: &CallFrame, layers: In<CUDA_MEMCPY3D_PEER>) -> Answer {
     let layers = layers.get()?;
     let contexts = between(call, &layers)?;
-    synchronous_between(call, contexts, |stream| copy(call, Ok(layers), stream))
+    synchronous_between(call, contexts, |stream| copy(call, Ok(layers.into()), stream))
 }
 
 /// What is set: rows of elements.

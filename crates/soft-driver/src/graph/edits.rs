@@ -7,12 +7,12 @@ use crate::abi::*;
 use crate::arg::{ContextArg, In, Ptr};
 use crate::capture::calls::plain_edges;
 use crate::copy::rows;
-use crate::copy::rows::{MEMORY_DEVICE, MEMORY_HOST, Rows};
+use crate::copy::rows::{CopyOfRows, MEMORY_DEVICE, MEMORY_HOST, Rows, Side};
 use crate::graph::calls::add_node_of;
 use crate::graph::{NodeKind, NodeParams};
 use crate::machine::call_frame::CallFrame;
 use crate::machine::{Locked, State};
-use crate::memory::blocks::Block;
+use crate::memory::blocks::{Block, Extent};
 use crate::memory::work::MemoryWork;
 use crate::memory::{Keeper, Place};
 
@@ -142,9 +142,9 @@ fn memset_kind(
     Ok((NodeKind::Memory(work.ok_or(INVALID_VALUE)?), NodeParams::Set(given)))
 }
 
-fn copy_kind(state: &State, call: &CallFrame, params: In<Copy3D>) -> Result<Made, CUresult> {
+fn copy_kind(state: &State, call: &CallFrame, params: In<CUDA_MEMCPY3D>) -> Result<Made, CUresult> {
     let given = params.get()?;
-    let rows = rows::copy_of_rows(state, call, &given)?.ok_or(INVALID_VALUE)?;
+    let rows = rows::copy_of_rows(state, call, &given.into())?.ok_or(INVALID_VALUE)?;
     let work = MemoryWork::CopyRows(Box::new(rows));
     Ok((NodeKind::Memory(work), NodeParams::Copy(given)))
 }
@@ -183,7 +183,7 @@ pub(crate) fn graph_add_memcpy_node(
     graph: Ptr<CUgraph_st>,
     dependencies: In<CUgraphNode>,
     count: usize,
-    params: In<Copy3D>,
+    params: In<CUDA_MEMCPY3D>,
     context: ContextArg,
 ) -> Answer {
     add_memory_node(call, node, graph, dependencies, count, |state| {
@@ -216,7 +216,7 @@ fn memset_params(work: &MemoryWork) -> Option<CUDA_MEMSET_NODE_PARAMS> {
 }
 
 /// One side of a captured copy.
-fn side(state: &State, place: &Place, pitch: usize, height: usize) -> Side3D {
+fn side(state: &State, place: &Place, pitch: usize, height: usize) -> Side {
     let address = place.address as u64;
     let known = state.memory.addresses.around(address);
     let of_host = known.is_none_or(|(_, allocation)| allocation.kind.is_host())
@@ -226,32 +226,24 @@ fn side(state: &State, place: &Place, pitch: usize, height: usize) -> Side3D {
         true => (MEMORY_HOST, core::ptr::with_exposed_provenance_mut(place.address), 0),
         false => (MEMORY_DEVICE, nowhere, address),
     };
-    let (array, reserved) = (nowhere, nowhere);
-    Side3D { x: 0, y: 0, z: 0, lod: 0, memory_type, host, device, array, reserved, pitch, height }
+    Side { x: 0, y: 0, z: 0, memory_type, host, device, array: nowhere.cast(), pitch, height }
 }
 
-fn copy_params(state: &State, work: &MemoryWork) -> Option<Copy3D> {
-    match work {
-        MemoryWork::Copy { to, from, bytes } => Some(Copy3D {
-            source: side(state, from, *bytes, 1),
-            destination: side(state, to, *bytes, 1),
-            width: *bytes,
-            height: 1,
-            depth: 1,
-        }),
+fn copy_params(state: &State, work: &MemoryWork) -> Option<CUDA_MEMCPY3D> {
+    let copy = match work {
+        MemoryWork::Copy { to, from, bytes } => CopyOfRows {
+            from: side(state, from, *bytes, 1),
+            to: side(state, to, *bytes, 1),
+            extent: Extent { width: *bytes, height: 1, depth: 1 },
+        },
         MemoryWork::CopyRows(rows) => {
             let side_of =
                 |block: &Block| side(state, &block.place, block.pitch, block.slice / block.pitch);
-            Some(Copy3D {
-                source: side_of(&rows.from),
-                destination: side_of(&rows.to),
-                width: rows.extent.width,
-                height: rows.extent.height,
-                depth: rows.extent.depth,
-            })
+            CopyOfRows { from: side_of(&rows.from), to: side_of(&rows.to), extent: rows.extent }
         }
-        MemoryWork::Set { .. } | MemoryWork::SetRows(_) => None,
-    }
+        MemoryWork::Set { .. } | MemoryWork::SetRows(_) => return None,
+    };
+    Some(copy.into())
 }
 
 pub(crate) fn graph_memset_node_get_params(
@@ -272,7 +264,7 @@ pub(crate) fn graph_memset_node_get_params(
 pub(crate) fn graph_memcpy_node_get_params(
     call: &CallFrame,
     node: Ptr<CUgraphNode_st>,
-    params: Ptr<Copy3D>,
+    params: Ptr<CUDA_MEMCPY3D>,
 ) -> Answer {
     let state = call.ready()?;
     params.required()?;
@@ -311,7 +303,7 @@ pub(crate) fn graph_memset_node_set_params(
 pub(crate) fn graph_memcpy_node_set_params(
     call: &CallFrame,
     node: Ptr<CUgraphNode_st>,
-    params: In<Copy3D>,
+    params: In<CUDA_MEMCPY3D>,
 ) -> Answer {
     set_memory(call.ready()?, node, |state| copy_kind(state, call, params))
 }
@@ -364,7 +356,7 @@ pub(crate) fn graph_exec_memcpy_node_set_params(
     call: &CallFrame,
     exec: Ptr<CUgraphExec_st>,
     node: Ptr<CUgraphNode_st>,
-    params: In<Copy3D>,
+    params: In<CUDA_MEMCPY3D>,
     context: ContextArg,
 ) -> Answer {
     set_exec(call.ready()?, exec, node, |state| {

@@ -89,7 +89,7 @@ pub(crate) struct Node {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum NodeParams {
     Set(CUDA_MEMSET_NODE_PARAMS),
-    Copy(Copy3D),
+    Copy(CUDA_MEMCPY3D),
 }
 
 // SAFETY: the pointers are the program's, which promises that they are valid as long as the node

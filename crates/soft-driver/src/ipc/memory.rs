@@ -21,7 +21,7 @@ fn available(state: &State) -> Answer {
 
 pub(crate) fn ipc_get_mem_handle(
     call: &CallFrame,
-    handle: Ptr<MemHandle>,
+    handle: Ptr<CUipcMemHandle>,
     address: CUdeviceptr,
 ) -> Answer {
     let mut state = call.ready()?;
@@ -30,13 +30,13 @@ pub(crate) fn ipc_get_mem_handle(
     state.current(call)?;
     let reserved = state.memory.export(address)?.to_bytes();
     state.feed(|feed, _| feed.memory_exported(address));
-    handle.put(MemHandle { reserved })
+    handle.put(CUipcMemHandle { reserved })
 }
 
 pub(crate) fn ipc_open_mem_handle(
     call: &CallFrame,
     address: Ptr<CUdeviceptr>,
-    handle: MemHandle,
+    handle: CUipcMemHandle,
     flags: c_uint,
 ) -> Answer {
     let mut state = call.ready()?;

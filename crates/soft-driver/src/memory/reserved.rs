@@ -19,15 +19,27 @@ type File = std::os::fd::OwnedFd;
 #[cfg(not(target_os = "linux"))]
 type File = ();
 
+/// What the program made memory with.
+struct Props(CUmemAllocationProp);
+
+// SAFETY: the pointer is the program's, and only returned to it.
+unsafe impl Send for Props {}
+
 /// Memory without an address.
 pub(crate) struct Physical {
     file: File,
     pub(crate) bytes: u64,
-    pub(crate) props: AllocationProps,
+    props: Props,
     pub(crate) device: usize,
     /// How many releases the program owes.
     pub(crate) handles: u32,
     pub(crate) maps: u32,
+}
+
+impl Physical {
+    pub(crate) fn props(&self) -> CUmemAllocationProp {
+        self.props.0
+    }
 }
 
 struct Reservation {
@@ -89,11 +101,11 @@ impl Reserved {
         &mut self,
         born: u64,
         bytes: u64,
-        props: AllocationProps,
+        props: CUmemAllocationProp,
         device: usize,
     ) -> Result<u64, CUresult> {
         let file = file(bytes)?;
-        let new = Physical { file, bytes, props, device, handles: 1, maps: 0 };
+        let new = Physical { file, bytes, props: Props(props), device, handles: 1, maps: 0 };
         self.memory.insert(born, new).map(|(_, handle)| handle).ok_or(OUT_OF_MEMORY)
     }
 

@@ -8,16 +8,11 @@ use std::time::Instant;
 
 use common::*;
 use cuda_events::sys::*;
-use cuda_soft_driver::abi::{Copy2D, Side2D};
+use cuda_events_test_support::rows::{device, rows};
+use cuda_soft_driver::abi::CUDA_MEMCPY2D;
 use cuda_soft_driver::{OnMisuse, OrderCheck, SoftDriver};
 
-const DEVICE: u32 = 2;
 const NON_BLOCKING: u32 = 1;
-
-fn device(address: u64, pitch: usize) -> Side2D {
-    let (host, array) = (null_mut(), null_mut());
-    Side2D { x: 0, y: 0, memory_type: DEVICE, host, device: address, array, pitch }
-}
 
 fn alloc(raw: &Raw, bytes: usize) -> u64 {
     let mut address = 0;
@@ -35,13 +30,9 @@ fn the_order_checker_sees_rows() {
         let (memory, other) = (alloc(&raw, 4096), alloc(&raw, 4096));
         let (a, b) = (raw.stream(NON_BLOCKING), raw.stream(NON_BLOCKING));
         for (stream, shift) in [(a, 0), (b, shift)] {
-            let copy = Copy2D {
-                source: device(other, 128),
-                destination: device(memory + shift, 128),
-                width: 32,
-                height: 8,
-            };
-            let code = call!(raw, cuMemcpy2DAsync_v2(&copy => *const Copy2D, stream => CUstream));
+            let copy = rows(device(other, 128), device(memory + shift, 128), 32, 8);
+            let code =
+                call!(raw, cuMemcpy2DAsync_v2(&copy => *const CUDA_MEMCPY2D, stream => CUstream));
             assert_eq!(code, OK);
         }
         raw.sync(a);
@@ -69,13 +60,8 @@ fn the_order_checker_sees_rows_that_are_read_and_set() {
             let sets = |stream: CUstream| {
                 assert_eq!(unsafe { (raw.cuMemsetD8Async)(byte, 1, 1, stream) }.0, OK);
             };
-            let copy = Copy2D {
-                source: device(memory, 128),
-                destination: device(other, 128),
-                width: 32,
-                height: ROWS,
-            };
-            let code = call!(raw, cuMemcpy2DAsync_v2(&copy => *const Copy2D, a => CUstream));
+            let copy = rows(device(memory, 128), device(other, 128), 32, ROWS);
+            let code = call!(raw, cuMemcpy2DAsync_v2(&copy => *const CUDA_MEMCPY2D, a => CUstream));
             assert_eq!(code, OK);
             sets(b);
             let findings = order_texts(&raw.soft);
@@ -101,10 +87,10 @@ fn a_report_has_the_bytes_of_all_rows() {
     let raw = Raw::planting(SoftDriver::builder().check_order(OrderCheck::Report));
     let (memory, other) = (alloc(&raw, 4096), alloc(&raw, 4096));
     for shift in [0, 31] {
-        let (source, destination) = (device(other + 2 * shift, 128), device(memory + shift, 128));
-        let copy = Copy2D { source, destination, width: 32, height: 8 };
+        let copy = rows(device(other + 2 * shift, 128), device(memory + shift, 128), 32, 8);
         let stream = raw.stream(NON_BLOCKING);
-        let code = call!(raw, cuMemcpy2DAsync_v2(&copy => *const Copy2D, stream => CUstream));
+        let code =
+            call!(raw, cuMemcpy2DAsync_v2(&copy => *const CUDA_MEMCPY2D, stream => CUstream));
         assert_eq!(code, OK);
     }
     let found = order_texts(&raw.soft).concat();

@@ -9,7 +9,9 @@ use std::time::Duration;
 use common::*;
 use cuda_events::sys::*;
 use cuda_events_test_support::pools::*;
-use cuda_soft_driver::abi::{Location, PoolProps};
+use cuda_soft_driver::abi::{
+    CUmemAllocationType, CUmemLocation, CUmemLocationType, CUmemPoolProps,
+};
 use cuda_soft_driver::{OrderCheck, SoftDriver, Time};
 
 const NON_BLOCKING: u32 = 1;
@@ -42,10 +44,11 @@ fn fill(raw: &Raw, address: u64, words: usize, stream: CUstream) -> u32 {
 #[test]
 fn what_makes_no_pool() {
     let raw = Raw::new();
-    let on = |kind, id| PoolProps { location: Location { kind, id }, ..props(0) };
+    let managed = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED;
+    let on_host = CUmemLocation { type_: CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST, id: 0 };
     for (props, code) in [
-        (PoolProps { alloc_type: 2, ..props(0) }, NOT_SUPPORTED),
-        (on(2, 0), NOT_SUPPORTED),
+        (CUmemPoolProps { allocType: managed, ..props(0) }, NOT_SUPPORTED),
+        (CUmemPoolProps { location: on_host, ..props(0) }, NOT_SUPPORTED),
         (props(8), NOT_PERMITTED),
         (props(2), NOT_SUPPORTED),
     ] {
@@ -95,7 +98,7 @@ fn what_a_pool_counts() {
     assert_eq!(free_memory(), before);
     assert_eq!((destroy(&raw, pool), destroy(&raw, pool)), (OK, INVALID_VALUE));
     assert_eq!(alloc_from(&raw, 16, pool, stream), Err(INVALID_VALUE));
-    let limited = create(&raw, &PoolProps { max_size: 4096, ..props(0) }).unwrap();
+    let limited = create(&raw, &CUmemPoolProps { maxSize: 4096, ..props(0) }).unwrap();
     let address = alloc_from(&raw, 4096, limited, stream).unwrap();
     assert_eq!(alloc_from(&raw, 1, limited, stream), Err(OUT_OF_MEMORY));
     assert_eq!(free(&raw, address, stream), OK);

@@ -126,8 +126,8 @@ fn the_first_of_several_faults_decides() {
 #[cfg(target_os = "linux")]
 #[test]
 fn no_file_of_the_driver_is_inherited() {
-    use cuda_events_test_support::pools::{Pool, alloc_from, create, props};
-    use cuda_soft_driver::abi::{AllocationProps, Location};
+    use cuda_events_test_support::pools::{Pool, alloc_from, allocation, create, props};
+    use cuda_soft_driver::abi::CUmemAllocationProp;
     own_process!();
     let flags = |file: i32| unsafe { libc::fcntl(file, libc::F_GETFD) };
     let files = || -> Vec<i32> {
@@ -142,18 +142,11 @@ fn no_file_of_the_driver_is_inherited() {
     let raw = Raw::with(SoftDriver::builder().version(13, 0));
     // Memory that is mapped, pools and events of which other processes may have handles, and a
     // semaphore of both.
-    let place = AllocationProps {
-        kind: 1,
-        handle_types: 0,
-        location: Location { kind: 1, id: 0 },
-        security_attributes: null_mut(),
-        flags: [0; 8],
-    };
     let (mut memory, mut address) = (0_u64, 0_u64);
     let bytes = 2 << 20_usize;
     let made = [
         call!(raw, cuMemCreate(&mut memory => *mut u64, bytes => usize,
-            &place => *const AllocationProps, 0 => u64)),
+            &allocation() => *const CUmemAllocationProp, 0 => u64)),
         call!(raw, cuMemAddressReserve(&mut address => *mut u64, bytes => usize, 0 => usize,
             0 => u64, 0 => u64)),
         call!(raw, cuMemMap(address => u64, bytes => usize, 0 => usize, memory => u64, 0 => u64)),

@@ -587,7 +587,6 @@ mod memory {
 
     use cuda_events_test_support::child::is_emulated;
     use cuda_events_test_support::say_not_run;
-    use cuda_soft_driver::abi::MemHandle;
 
     use super::*;
 
@@ -631,17 +630,17 @@ mod memory {
         address
     }
 
-    fn handle_of(raw: &Raw, address: CUdeviceptr) -> (u32, MemHandle) {
-        let mut handle = MemHandle { reserved: [0; 64] };
-        let code = call!(raw, cuIpcGetMemHandle(&mut handle => *mut MemHandle,
+    fn handle_of(raw: &Raw, address: CUdeviceptr) -> (u32, CUipcMemHandle) {
+        let mut handle = CUipcMemHandle { reserved: [0; 64] };
+        let code = call!(raw, cuIpcGetMemHandle(&mut handle => *mut CUipcMemHandle,
             address => CUdeviceptr));
         (code, handle)
     }
 
-    fn open(raw: &Raw, handle: MemHandle) -> (u32, CUdeviceptr) {
+    fn open(raw: &Raw, handle: CUipcMemHandle) -> (u32, CUdeviceptr) {
         let mut address = 0;
         let code = call!(raw, cuIpcOpenMemHandle_v2(&mut address => *mut CUdeviceptr,
-            handle => MemHandle, 1 => u32));
+            handle => CUipcMemHandle, 1 => u32));
         (code, address)
     }
 

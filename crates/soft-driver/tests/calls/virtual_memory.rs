@@ -5,8 +5,8 @@ use crate::common;
 use std::ptr::null_mut;
 
 use common::*;
-use cuda_events_test_support::pools::location;
-use cuda_soft_driver::abi::{AccessDesc, AllocationProps};
+use cuda_events_test_support::pools::{allocation, location};
+use cuda_soft_driver::abi::{CUmemAccessDesc, CUmemAllocationProp};
 
 const PIECE: usize = 2 << 20;
 
@@ -25,29 +25,22 @@ fn release(raw: &Raw, handle: u64) {
 #[test]
 fn mappings_with_a_gap_are_no_range() {
     let raw = Raw::new();
-    let props = AllocationProps {
-        kind: 1,
-        handle_types: 0,
-        location: location(0),
-        security_attributes: null_mut(),
-        flags: [0; 8],
-    };
     let (before, mut address) = (free_memory(&raw), 0_u64);
     let code = call!(raw, cuMemAddressReserve(&mut address => *mut u64, 3 * PIECE => usize,
         0 => usize, 0 => u64, 0 => u64));
     assert_eq!((code, free_memory(&raw)), (OK, before));
     let unmap = |at: u64, pieces: usize| call!(raw, cuMemUnmap(at => u64, pieces * PIECE => usize));
     let allow = |at: u64, pieces: usize| {
-        let access = AccessDesc { location: location(0), flags: 3 };
+        let access = CUmemAccessDesc { location: location(0), flags: 3 };
         call!(raw, cuMemSetAccess(at => u64, pieces * PIECE => usize,
-            &access => *const AccessDesc, 1 => usize))
+            &access => *const CUmemAccessDesc, 1 => usize))
     };
     let at = |piece: usize| address + (piece * PIECE) as u64;
     let mut mapped = 0;
     for piece in [0, 2, 1] {
         let mut handle = 0_u64;
         let code = call!(raw, cuMemCreate(&mut handle => *mut u64, PIECE => usize,
-            &props => *const AllocationProps, 0 => u64));
+            &allocation() => *const CUmemAllocationProp, 0 => u64));
         assert_eq!(code, OK);
         let code = call!(raw, cuMemMap(at(piece) => u64, PIECE => usize, 0 => usize,
             handle => u64, 0 => u64));

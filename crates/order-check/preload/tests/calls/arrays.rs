@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use std::ptr::null_mut;
 
 use cuda_order_check_preload as preload;
-use cuda_soft_driver::abi::{Copy3D, Side3D};
+use cuda_soft_driver::abi::{CUDA_MEMCPY3D_PEER, CUmemorytype};
 
 use super::front::{FRONT, Program, found};
 use super::unknown::{install, summary};
@@ -68,22 +68,23 @@ fn from_array_async(p: &Desk<'_>, to: *mut c_void, stream: CUstream) {
 
 /// A copy of two layers of two rows between contexts.
 fn peer(p: &Desk<'_>, to: u64, from: u64) {
-    let context = p.context().cast();
-    let side = |device| Side3D {
-        x: 0,
-        y: 0,
-        z: 0,
-        lod: 0,
-        memory_type: 2,
-        host: null_mut(),
-        device,
-        array: null_mut(),
-        reserved: context,
-        pitch: 32,
-        height: 4,
+    let copy = CUDA_MEMCPY3D_PEER {
+        srcMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+        srcDevice: from,
+        srcContext: p.context(),
+        srcPitch: 32,
+        srcHeight: 4,
+        dstMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+        dstDevice: to,
+        dstContext: p.context(),
+        dstPitch: 32,
+        dstHeight: 4,
+        WidthInBytes: 16,
+        Height: 2,
+        Depth: 2,
+        ..CUDA_MEMCPY3D_PEER::default()
     };
-    let copy = Copy3D { source: side(from), destination: side(to), width: 16, height: 2, depth: 2 };
-    good(call!(p.raw, cuMemcpy3DPeer(&copy => *const Copy3D)));
+    good(call!(p.raw, cuMemcpy3DPeer(&copy => *const CUDA_MEMCPY3D_PEER)));
 }
 
 /// `CUDA_MEMCPY3D_BATCH_OP`, with sixteen elements in each of two rows.

@@ -4,8 +4,8 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use cuda_soft_driver::abi::{
-    CUDA_HOST_NODE_PARAMS, CUDA_MEMSET_NODE_PARAMS, CUgraphExecUpdateResult,
-    CUgraphExecUpdateResultInfo, Copy3D, Side3D,
+    CUDA_HOST_NODE_PARAMS, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUgraphExecUpdateResult,
+    CUgraphExecUpdateResultInfo, CUmemorytype,
 };
 
 use super::front::{FRONT, Program, found, judged_alike, judged_alike_at_random};
@@ -32,21 +32,17 @@ fn bytes(address: u64) -> CUDA_MEMSET_NODE_PARAMS {
     }
 }
 
-fn line(to: u64, from: u64) -> Copy3D {
-    let side = |device| Side3D {
-        x: 0,
-        y: 0,
-        z: 0,
-        lod: 0,
-        memory_type: 2,
-        host: null_mut(),
-        device,
-        array: null_mut(),
-        reserved: null_mut(),
-        pitch: 0,
-        height: 0,
-    };
-    Copy3D { source: side(from), destination: side(to), width: 32, height: 1, depth: 1 }
+fn line(to: u64, from: u64) -> CUDA_MEMCPY3D {
+    CUDA_MEMCPY3D {
+        srcMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+        srcDevice: from,
+        dstMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+        dstDevice: to,
+        WidthInBytes: 32,
+        Height: 1,
+        Depth: 1,
+        ..CUDA_MEMCPY3D::default()
+    }
 }
 
 impl<'a> Built<'a> {
@@ -74,7 +70,7 @@ impl<'a> Built<'a> {
         let (params, context) = (line(to, from), self.p.context());
         self.number(call!(raw, cuGraphAddMemcpyNode(&mut node => *mut CUgraphNode,
             self.graph => CUgraph, after.as_ptr() => *const CUgraphNode, after.len() => usize,
-            &params => *const Copy3D, context => CUcontext)));
+            &params => *const CUDA_MEMCPY3D, context => CUcontext)));
         self.nodes.push(node);
     }
 
@@ -248,7 +244,7 @@ const PLANTED: [(&str, Program); 13] = [
         let at = if p.mended { p.other + 128 } else { p.buffer + 16 };
         let (params, context) = (line(p.other, at), p.context());
         let code = call!(p.raw, cuGraphExecMemcpyNodeSetParams(exec => CUgraphExec,
-            built.nodes[0] => CUgraphNode, &params => *const Copy3D, context => CUcontext));
+            built.nodes[0] => CUgraphNode, &params => *const CUDA_MEMCPY3D, context => CUcontext));
         assert_eq!(code, OK);
         p.launch(exec, p.a);
         built.destroy();

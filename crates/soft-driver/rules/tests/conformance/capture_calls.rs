@@ -5,10 +5,11 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 
 use cuda_events::sys::*;
-use cuda_soft_driver::abi::{AccessDesc, Location};
+use cuda_soft_driver::abi::CUmemAccessDesc;
 
 use crate::capture::{RELAXED, calls_in_each_mode, with_mode};
 use crate::graphs::instantiate;
+use crate::memory::on_device;
 use crate::raw::{NO_TIMING, NON_BLOCKING, Rig, must};
 use crate::rules;
 
@@ -131,7 +132,7 @@ rules! {
         });
         let mut default = null_mut();
         must("the pool", rig.cuDeviceGetDefaultMemPool(&mut default, rig.device));
-        let access = AccessDesc { location: Location { kind: 1, id: rig.device }, flags: 3 };
+        let access = CUmemAccessDesc { location: on_device(rig.device), flags: 3 };
         calls_in_each_mode(rig, saw, &[
             ("cuCtxSetCacheConfig", &|_| rig.cuCtxSetCacheConfig(0)),
             ("cuCtxSetSharedMemConfig", &|_| rig.cuCtxSetSharedMemConfig(0)),
@@ -146,7 +147,7 @@ rules! {
                 rig.cuMemPoolSetAttribute(own_pool(rig), 4, place)
             }),
             ("cuMemPoolGetAccess", &|_| {
-                let mut place = Location { kind: 1, id: rig.device };
+                let mut place = on_device(rig.device);
                 rig.cuMemPoolGetAccess(&mut 0, own_pool(rig), &mut place)
             }),
             ("cuMemPoolSetAccess", &|_| rig.cuMemPoolSetAccess(own_pool(rig), &access, 1)),

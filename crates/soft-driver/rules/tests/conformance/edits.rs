@@ -4,7 +4,8 @@ use std::ptr::{null, null_mut};
 
 use cuda_events::sys::*;
 use cuda_soft_driver::abi::{
-    CUDA_MEMSET_NODE_PARAMS, CUgraphExecUpdateResult, CUgraphExecUpdateResultInfo, Copy3D, Side3D,
+    CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUgraphExecUpdateResult, CUgraphExecUpdateResultInfo,
+    CUmemorytype,
 };
 
 use crate::raw::{NON_BLOCKING, Raw, Rig, code_text, must};
@@ -257,25 +258,15 @@ rules! {
         let (memory, other, graph) = (Memory::new(rig), Memory::new(rig), graph(rig));
         let set = other.set(graph, &[], 1);
         let mut copy = null_mut();
-        let side = |address| Side3D {
-            x: 0,
-            y: 0,
-            z: 0,
-            lod: 0,
-            memory_type: 2,
-            host: null_mut(),
-            device: address,
-            array: null_mut(),
-            reserved: null_mut(),
-            pitch: 0,
-            height: 0,
-        };
-        let copied = Copy3D {
-            source: side(other.address),
-            destination: side(memory.address),
-            width: BYTES,
-            height: 1,
-            depth: 1,
+        let copied = CUDA_MEMCPY3D {
+            srcMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+            srcDevice: other.address,
+            dstMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+            dstDevice: memory.address,
+            WidthInBytes: BYTES,
+            Height: 1,
+            Depth: 1,
+            ..CUDA_MEMCPY3D::default()
         };
         let code = rig.cuGraphAddMemcpyNode(&mut copy, graph, &set, 1, &copied, rig.context);
         must("cuGraphAddMemcpyNode", code);

@@ -4,10 +4,6 @@
 use std::ffi::{CStr, c_char, c_void};
 
 use cuda_events::sys::more::*;
-use cuda_soft_driver::abi::{
-    AccessDesc, AllocationProps, CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_MEMSET_NODE_PARAMS,
-    CUgraphExecUpdateResultInfo, Copy2D, Copy3D, Location, PoolPointer, PoolProps,
-};
 
 use crate::raw::{Rig, exported_name};
 
@@ -41,7 +37,7 @@ macro_rules! exported {
         }
 
         // What the raw layer does not declare, `wrapper-more.h` does. Handles may be pointers to
-        // anything, and the structures are the software driver's, which compares them.
+        // anything, the structures are the generated ones.
         $(const _: () = is_called_as::<unsafe extern "C" fn($($type),*) -> CUresult, types::$name>();)*
     };
 }
@@ -49,16 +45,11 @@ macro_rules! exported {
 cuda_events::__passing!(returns CUresult);
 
 cuda_events::__passing! { structures
-    CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_MEMSET_NODE_PARAMS, CUctx_st, CUgraph_st, CUgraphEdgeData,
-    CUgraphExec_st, CUgraphExecUpdateResultInfo, CUgraphNode_st, CUipcMemHandle, CUstream_st,
+    CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_PEER,
+    CUDA_MEMSET_NODE_PARAMS, CUctx_st, CUgraph_st, CUgraphEdgeData, CUgraphExec_st,
+    CUgraphExecUpdateResultInfo, CUgraphNode_st, CUhostFn, CUipcMemHandle, CUmemAccessDesc,
+    CUmemAllocationProp, CUmemLocation, CUmemPoolProps, CUmemPoolPtrExportData, CUstream_st,
     CUuuid,
-}
-
-cuda_events::__passing! { types
-    AccessDesc: CUmemAccessDesc, AllocationProps: CUmemAllocationProp, Copy2D: CUDA_MEMCPY2D,
-    Copy3D: CUDA_MEMCPY3D, Copy3D: CUDA_MEMCPY3D_PEER, CUhostFn: CUhostFn,
-    Location: CUmemLocation,
-    PoolPointer: CUmemPoolPtrExportData, PoolProps: CUmemPoolProps,
 }
 
 exported! {
@@ -69,14 +60,14 @@ exported! {
     cuMemAddressReserve(address: *mut CUdeviceptr, bytes: usize, alignment: usize,
         wanted: CUdeviceptr, flags: u64);
     cuMemAddressFree(address: CUdeviceptr, bytes: usize);
-    cuMemCreate(handle: *mut u64, bytes: usize, props: *const AllocationProps, flags: u64);
+    cuMemCreate(handle: *mut u64, bytes: usize, props: *const CUmemAllocationProp, flags: u64);
     cuMemRelease(handle: u64);
     cuMemMap(address: CUdeviceptr, bytes: usize, offset: usize, handle: u64, flags: u64);
     cuMemUnmap(address: CUdeviceptr, bytes: usize);
-    cuMemSetAccess(address: CUdeviceptr, bytes: usize, accesses: *const AccessDesc, count: usize);
-    cuMemGetAccess(flags: *mut u64, location: *const Location, address: CUdeviceptr);
-    cuMemGetAllocationGranularity(bytes: *mut usize, props: *const AllocationProps, option: u32);
-    cuMemGetAllocationPropertiesFromHandle(props: *mut AllocationProps, handle: u64);
+    cuMemSetAccess(address: CUdeviceptr, bytes: usize, accesses: *const CUmemAccessDesc, count: usize);
+    cuMemGetAccess(flags: *mut u64, location: *const CUmemLocation, address: CUdeviceptr);
+    cuMemGetAllocationGranularity(bytes: *mut usize, props: *const CUmemAllocationProp, option: u32);
+    cuMemGetAllocationPropertiesFromHandle(props: *mut CUmemAllocationProp, handle: u64);
     cuMemRetainAllocationHandle(handle: *mut u64, address: *mut c_void);
     cuMemHostRegister_v2(memory: *mut c_void, bytes: usize, flags: u32);
     cuMemHostUnregister(memory: *mut c_void);
@@ -112,8 +103,8 @@ exported! {
     cuCtxSetSharedMemConfig(config: u32);
     cuMemAdvise(address: CUdeviceptr, bytes: usize, advice: u32, device: CUdevice);
     cuPointerGetAttribute(value: *mut c_void, attribute: u32, address: CUdeviceptr);
-    cuMemcpy3DPeer(copy: *const Copy3D);
-    cuMemcpy3DPeerAsync(copy: *const Copy3D, stream: CUstream);
+    cuMemcpy3DPeer(copy: *const CUDA_MEMCPY3D_PEER);
+    cuMemcpy3DPeerAsync(copy: *const CUDA_MEMCPY3D_PEER, stream: CUstream);
     cuMemcpyPeer(destination: CUdeviceptr, destination_context: CUcontext, source: CUdeviceptr,
         source_context: CUcontext, bytes: usize);
     cuMemcpyPeerAsync(destination: CUdeviceptr, destination_context: CUcontext,
@@ -126,7 +117,7 @@ exported! {
     cuMemAllocFromPoolAsync(address: *mut CUdeviceptr, bytes: usize, pool: *mut c_void,
         stream: CUstream);
     cuMemFreeAsync(address: CUdeviceptr, stream: CUstream);
-    cuMemPoolCreate(pool: *mut *mut c_void, props: *const PoolProps);
+    cuMemPoolCreate(pool: *mut *mut c_void, props: *const CUmemPoolProps);
     cuMemPoolDestroy(pool: *mut c_void);
     cuMemPoolGetAttribute(pool: *mut c_void, attribute: u32, value: *mut c_void);
     cuMemPoolSetAttribute(pool: *mut c_void, attribute: u32, value: *mut c_void);
@@ -137,25 +128,25 @@ exported! {
         flags: u64);
     cuMemPoolImportFromShareableHandle(pool: *mut *mut c_void, handle: *mut c_void, kind: u32,
         flags: u64);
-    cuMemPoolExportPointer(data: *mut PoolPointer, address: CUdeviceptr);
+    cuMemPoolExportPointer(data: *mut CUmemPoolPtrExportData, address: CUdeviceptr);
     cuMemPoolImportPointer(address: *mut CUdeviceptr, pool: *mut c_void,
-        data: *const PoolPointer);
+        data: *const CUmemPoolPtrExportData);
     cuMemPoolTrimTo(pool: *mut c_void, keep: usize);
-    cuMemPoolSetAccess(pool: *mut c_void, access: *const AccessDesc, count: usize);
-    cuMemPoolGetAccess(flags: *mut u32, pool: *mut c_void, location: *mut Location);
+    cuMemPoolSetAccess(pool: *mut c_void, access: *const CUmemAccessDesc, count: usize);
+    cuMemPoolGetAccess(flags: *mut u32, pool: *mut c_void, location: *mut CUmemLocation);
     cuMemGetAddressRange_v2(base: *mut CUdeviceptr, size: *mut usize, address: CUdeviceptr);
     cuPointerGetAttributes(count: u32, attributes: *mut u32, values: *mut *mut c_void,
         address: CUdeviceptr);
-    cuMemPrefetchAsync_v2(address: CUdeviceptr, bytes: usize, location: Location, flags: u32,
+    cuMemPrefetchAsync_v2(address: CUdeviceptr, bytes: usize, location: CUmemLocation, flags: u32,
         stream: CUstream);
     cuStreamAttachMemAsync(stream: CUstream, address: CUdeviceptr, bytes: usize, flags: u32);
     cuMemcpyDtoDAsync_v2(destination: CUdeviceptr, source: CUdeviceptr, bytes: usize,
         stream: CUstream);
-    cuMemcpy3D_v2(copy: *const Copy3D);
+    cuMemcpy3D_v2(copy: *const CUDA_MEMCPY3D);
     cuMemcpyAsync(destination: CUdeviceptr, source: CUdeviceptr, bytes: usize, stream: CUstream);
-    cuMemcpy2D_v2(copy: *const Copy2D);
-    cuMemcpy2DUnaligned_v2(copy: *const Copy2D);
-    cuMemcpy2DAsync_v2(copy: *const Copy2D, stream: CUstream);
+    cuMemcpy2D_v2(copy: *const CUDA_MEMCPY2D);
+    cuMemcpy2DUnaligned_v2(copy: *const CUDA_MEMCPY2D);
+    cuMemcpy2DAsync_v2(copy: *const CUDA_MEMCPY2D, stream: CUstream);
     cuMemsetD2D16_v2(address: CUdeviceptr, pitch: usize, value: u16, width: usize, height: usize);
     cuGraphGetNodes(graph: CUgraph, nodes: *mut CUgraphNode, count: *mut usize);
     cuGraphGetEdges(graph: CUgraph, from: *mut CUgraphNode, to: *mut CUgraphNode,
@@ -173,7 +164,7 @@ exported! {
     cuGraphExecMemsetNodeSetParams(exec: CUgraphExec, node: CUgraphNode,
         params: *const CUDA_MEMSET_NODE_PARAMS, context: CUcontext);
     cuGraphAddMemcpyNode(node: *mut CUgraphNode, graph: CUgraph, dependencies: *const CUgraphNode,
-        count: usize, params: *const Copy3D, context: CUcontext);
+        count: usize, params: *const CUDA_MEMCPY3D, context: CUcontext);
     cuGraphAddChildGraphNode(node: *mut CUgraphNode, graph: CUgraph,
         dependencies: *const CUgraphNode, count: usize, child: CUgraph);
     cuGraphChildGraphNodeGetGraph(node: CUgraphNode, graph: *mut CUgraph);
@@ -184,9 +175,9 @@ exported! {
     cuGraphGetRootNodes(graph: CUgraph, nodes: *mut CUgraphNode, count: *mut usize);
     cuGraphNodeGetDependencies(node: CUgraphNode, nodes: *mut CUgraphNode, count: *mut usize);
     cuGraphNodeGetDependentNodes(node: CUgraphNode, nodes: *mut CUgraphNode, count: *mut usize);
-    cuGraphMemcpyNodeGetParams(node: CUgraphNode, params: *mut Copy3D);
-    cuGraphMemcpyNodeSetParams(node: CUgraphNode, params: *const Copy3D);
-    cuGraphExecMemcpyNodeSetParams(exec: CUgraphExec, node: CUgraphNode, params: *const Copy3D,
+    cuGraphMemcpyNodeGetParams(node: CUgraphNode, params: *mut CUDA_MEMCPY3D);
+    cuGraphMemcpyNodeSetParams(node: CUgraphNode, params: *const CUDA_MEMCPY3D);
+    cuGraphExecMemcpyNodeSetParams(exec: CUgraphExec, node: CUgraphNode, params: *const CUDA_MEMCPY3D,
         context: CUcontext);
     cuGraphNodeSetEnabled(exec: CUgraphExec, node: CUgraphNode, enabled: u32);
     cuGraphNodeGetEnabled(exec: CUgraphExec, node: CUgraphNode, enabled: *mut u32);

@@ -5,7 +5,9 @@ use std::ptr::null_mut;
 
 use cuda_events::sys::*;
 use cuda_soft_driver::abi::{
-    AccessDesc, Copy2D, Copy3D, Location, PoolPointer, PoolProps, Side2D, Side3D,
+    CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_PEER, CUmemAccessDesc, CUmemAllocationHandleType,
+    CUmemAllocationType, CUmemLocation, CUmemLocationType, CUmemPoolProps, CUmemPoolPtrExportData,
+    CUmemorytype,
 };
 use cuda_test_harness::child::{Child, from_hex, hear, role, say, to_hex};
 use cuda_test_harness::soft_settings;
@@ -14,17 +16,47 @@ use crate::raw::{NON_BLOCKING, Rig, code_text, must};
 use crate::rules;
 use crate::rules::do_not_hang;
 
-const HOST: u32 = 1;
-const DEVICE: u32 = 2;
-const UNIFIED: u32 = 4;
+const HOST: CUmemorytype = CUmemorytype::CU_MEMORYTYPE_HOST;
+const DEVICE: CUmemorytype = CUmemorytype::CU_MEMORYTYPE_DEVICE;
+const UNIFIED: CUmemorytype = CUmemorytype::CU_MEMORYTYPE_UNIFIED;
 
-fn host(memory: *mut u8, pitch: usize) -> Side2D {
-    let array = null_mut();
-    Side2D { x: 0, y: 0, memory_type: HOST, host: memory.cast(), device: 0, array, pitch }
+/// One side of a copy of rows.
+#[derive(Clone, Copy)]
+pub struct Side {
+    x: usize,
+    y: usize,
+    kind: CUmemorytype,
+    host: *mut u8,
+    device: CUdeviceptr,
+    pitch: usize,
 }
 
-fn device(address: CUdeviceptr, pitch: usize) -> Side2D {
-    Side2D { memory_type: DEVICE, device: address, ..host(null_mut(), pitch) }
+pub fn host(memory: *mut u8, pitch: usize) -> Side {
+    Side { x: 0, y: 0, kind: HOST, host: memory, device: 0, pitch }
+}
+
+pub fn device(address: CUdeviceptr, pitch: usize) -> Side {
+    Side { kind: DEVICE, device: address, ..host(null_mut(), pitch) }
+}
+
+pub fn copy_of_rows(from: Side, to: Side, width: usize, height: usize) -> CUDA_MEMCPY2D {
+    CUDA_MEMCPY2D {
+        srcXInBytes: from.x,
+        srcY: from.y,
+        srcMemoryType: from.kind,
+        srcHost: from.host.cast(),
+        srcDevice: from.device,
+        srcPitch: from.pitch,
+        dstXInBytes: to.x,
+        dstY: to.y,
+        dstMemoryType: to.kind,
+        dstHost: to.host.cast(),
+        dstDevice: to.device,
+        dstPitch: to.pitch,
+        WidthInBytes: width,
+        Height: height,
+        ..CUDA_MEMCPY2D::default()
+    }
 }
 
 /// Device memory with this value in each byte.
@@ -50,20 +82,18 @@ fn free(rig: &Rig, address: CUdeviceptr) {
     must("cuMemFree", rig.cuMemFree_v2(address));
 }
 
-const ON_DEVICE: u32 = 1;
-const PINNED: u32 = 1;
 const FILE_DESCRIPTOR: u32 = 1;
 
-pub fn props(rig: &Rig, handle_types: u32) -> PoolProps {
-    PoolProps {
-        alloc_type: PINNED,
-        handle_types,
-        location: Location { kind: ON_DEVICE, id: rig.device },
-        security_attributes: null_mut(),
-        max_size: 0,
-        usage: 0,
-        gpu_direct_rdma_capable: 0,
-        reserved: [0; 53],
+pub fn on_device(id: CUdevice) -> CUmemLocation {
+    CUmemLocation { type_: CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE, id }
+}
+
+pub fn props(rig: &Rig, handle_types: u32) -> CUmemPoolProps {
+    CUmemPoolProps {
+        allocType: CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
+        handleTypes: CUmemAllocationHandleType(handle_types),
+        location: on_device(rig.device),
+        ..CUmemPoolProps::default()
     }
 }
 
@@ -136,7 +166,8 @@ pub fn importer() {
     let handle = std::ptr::without_provenance_mut(descriptor as usize);
     let code = rig.cuMemPoolImportFromShareableHandle(&mut pool, handle, FILE_DESCRIPTOR, 0);
     say(&format!("pool {}", code_text(code)));
-    let data = PoolPointer { reserved: from_hex(words[2]).try_into().expect("64 bytes") };
+    let data =
+        CUmemPoolPtrExportData { reserved: from_hex(words[2]).try_into().expect("64 bytes") };
     let mut address = 0;
     say(&format!("memory {}", code_text(rig.cuMemPoolImportPointer(&mut address, pool, &data))));
     let same = bytes(&rig, address, 64) == [5; 64];
@@ -159,10 +190,9 @@ rules! {
     {
         let frame: Vec<u8> = (0..30_u8).collect();
         let memory = filled(rig, 64 * 5, 0xEE);
-        let there = Side2D { x: 3, y: 1, ..device(memory, 64) };
+        let there = Side { x: 3, y: 1, ..device(memory, 64) };
         let own = host(frame.as_ptr().cast_mut(), 10);
-        let copy =
-            |source, destination| Copy2D { source, destination, width: 10, height: 3 };
+        let copy = |source, destination| copy_of_rows(source, destination, 10, 3);
         must("cuMemcpy2D", rig.cuMemcpy2D_v2(&copy(own, there)));
         // A call without a stream may return before it is done; another rule tests that.
         must("the wait", rig.cuCtxSynchronize());
@@ -181,7 +211,7 @@ rules! {
         }
         saw.holds(&format!("back {good}"), rows == expected);
         rows.fill(0xEE);
-        let unified = Side2D { memory_type: UNIFIED, ..there };
+        let unified = Side { kind: UNIFIED, ..there };
         must("cuMemcpy2DUnaligned", rig.cuMemcpy2DUnaligned_v2(&copy(unified, back)));
         saw.holds(&format!("by an address that says whose it is {good}"), rows == expected);
         let mut dense = [0xEE_u8; 30];
@@ -219,17 +249,17 @@ rules! {
         let own = host(here.as_mut_ptr(), 16);
         let there = device(memory, 256);
         let copied = |source, destination, width, height| {
-            rig.cuMemcpy2D_v2(&Copy2D { source, destination, width, height })
+            rig.cuMemcpy2D_v2(&copy_of_rows(source, destination, width, height))
         };
         let copy = |source, destination| copied(source, destination, 16, 16);
         saw.codes(&[
             ("past the end", copy(own, device(memory, 512))),
             ("rows that overlap", copy(own, device(memory, 15))),
-            ("a row and what is before it", copy(own, Side2D { x: 1, ..device(memory, 16) })),
+            ("a row and what is before it", copy(own, Side { x: 1, ..device(memory, 16) })),
             ("a distance too long", copied(own, device(memory, 1 << 31), 16, 1)),
             ("nobody's", copy(own, device(16, 256))),
             ("no host memory", copy(host(null_mut(), 16), there)),
-            ("no kind", copy(Side2D { memory_type: 9, ..own }, there)),
+            ("no kind", copy(Side { kind: CUmemorytype(9), ..own }, there)),
             ("no copy", rig.cuMemcpy2D_v2(std::ptr::null())),
             ("no bytes", copied(own, there, 0, 16)),
             ("no rows", copied(own, there, 16, 0)),
@@ -263,26 +293,22 @@ rules! {
     {
         let own: Vec<u8> = (1..=24).collect();
         let memory = filled(rig, 4096, 0xEE);
-        let side = |memory_type, host: *mut u8, device, pitch, height| Side3D {
-            x: 0,
-            y: 0,
-            z: 0,
-            lod: 0,
-            memory_type,
-            host: host.cast(),
-            device,
-            array: null_mut(),
-            reserved: null_mut(),
-            pitch,
-            height,
-        };
-        let there = Side3D { x: 2, y: 1, z: 1, ..side(DEVICE, null_mut(), memory, 16, 8) };
-        let copy = Copy3D {
-            source: side(HOST, own.as_ptr().cast_mut(), 0, 4, 3),
-            destination: there,
-            width: 4,
-            height: 3,
-            depth: 2,
+        let copy = CUDA_MEMCPY3D {
+            srcMemoryType: HOST,
+            srcHost: own.as_ptr().cast(),
+            srcPitch: 4,
+            srcHeight: 3,
+            dstXInBytes: 2,
+            dstY: 1,
+            dstZ: 1,
+            dstMemoryType: DEVICE,
+            dstDevice: memory,
+            dstPitch: 16,
+            dstHeight: 8,
+            WidthInBytes: 4,
+            Height: 3,
+            Depth: 2,
+            ..CUDA_MEMCPY3D::default()
         };
         must("cuMemcpy3D", rig.cuMemcpy3D_v2(&copy));
         must("the wait", rig.cuCtxSynchronize());
@@ -291,10 +317,9 @@ rules! {
             expected[(1 + row / 3) * 128 + (1 + row % 3) * 16 + 2..][..4].copy_from_slice(bytes);
         }
         saw.holds("as it should be", bytes(rig, memory, 4096) == expected);
-        let to = |destination| rig.cuMemcpy3D_v2(&Copy3D { destination, ..copy });
         saw.codes(&[
-            ("layers that overlap", to(Side3D { height: 2, ..there })),
-            ("past the end", to(Side3D { z: 40, ..there })),
+            ("layers that overlap", rig.cuMemcpy3D_v2(&CUDA_MEMCPY3D { dstHeight: 2, ..copy })),
+            ("past the end", rig.cuMemcpy3D_v2(&CUDA_MEMCPY3D { dstZ: 40, ..copy })),
         ]);
         free(rig, memory);
     }
@@ -302,25 +327,21 @@ rules! {
     /// A copy of layers between contexts is as one within a context.
     fn layers_between_contexts(rig, saw) = "success from now, in a stream; as it should be" {
         let (from, to) = (filled(rig, 4096, 6), filled(rig, 4096, 1));
-        let side = |device, pitch| Side3D {
-            x: 0,
-            y: 0,
-            z: 0,
-            lod: 0,
-            memory_type: DEVICE,
-            host: null_mut(),
-            device,
-            array: null_mut(),
-            reserved: rig.context.cast(),
-            pitch,
-            height: 4,
-        };
-        let copy = Copy3D {
-            source: side(from, 8),
-            destination: side(to, 4),
-            width: 4,
-            height: 4,
-            depth: 4,
+        let copy = CUDA_MEMCPY3D_PEER {
+            srcMemoryType: DEVICE,
+            srcDevice: from,
+            srcContext: rig.context,
+            srcPitch: 8,
+            srcHeight: 4,
+            dstMemoryType: DEVICE,
+            dstDevice: to,
+            dstContext: rig.context,
+            dstPitch: 4,
+            dstHeight: 4,
+            WidthInBytes: 4,
+            Height: 4,
+            Depth: 4,
+            ..CUDA_MEMCPY3D_PEER::default()
         };
         let stream = rig.stream(NON_BLOCKING);
         saw.codes(&[
@@ -355,12 +376,7 @@ rules! {
         must("cuMemcpyDtoDAsync", rig.cuMemcpyDtoDAsync_v2(to, from, 64, stream));
         must("cuMemcpyDtoHAsync", rig.cuMemcpyDtoHAsync_v2(pinned, to, 64, stream));
         must("cuMemcpyHtoDAsync", rig.cuMemcpyHtoDAsync_v2(from, own.as_ptr().cast(), 64, stream));
-        let rows = Copy2D {
-            source: host(own.as_mut_ptr(), 8),
-            destination: device(to, 16),
-            width: 8,
-            height: 4,
-        };
+        let rows = copy_of_rows(host(own.as_mut_ptr(), 8), device(to, 16), 8, 4);
         must("cuMemcpy2DAsync", rig.cuMemcpy2DAsync_v2(&rows, stream));
         own.fill(7);
         saw.holds("nothing before its turn", first() == [0; 8]);
@@ -542,7 +558,7 @@ rules! {
         let attach = |stream, address, bytes, flags| {
             rig.cuStreamAttachMemAsync(stream, address, bytes, flags)
         };
-        let here = Location { kind: ON_DEVICE, id: rig.device };
+        let here = on_device(rig.device);
         saw.codes(&[
             ("all", attach(stream, address, 0, 1)),
             ("host", attach(stream, address, 0, 2)),
@@ -685,7 +701,7 @@ rules! {
          now, used now, reserved high, used high, no such attribute, no such device; success from \
          threshold, reserved high of 0, used high of 0"
     {
-        let made = |props: PoolProps| {
+        let made = |props: CUmemPoolProps| {
             let mut pool = null_mut();
             let code = rig.cuMemPoolCreate(&mut pool, &props);
             if code == CUresult::CUDA_SUCCESS {
@@ -700,17 +716,22 @@ rules! {
             let place = std::ptr::from_mut(&mut value).cast();
             rig.cuMemPoolSetAttribute(pool, attribute, place)
         };
-        let on = |kind, id| PoolProps { location: Location { kind, id }, ..plain };
+        let on = |location| CUmemPoolProps { location, ..plain };
+        let nothing = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_INVALID;
+        let no_place = CUmemLocation {
+            type_: CUmemLocationType::CU_MEM_LOCATION_TYPE_INVALID,
+            id: 0,
+        };
         saw.codes(&[
-            ("no kind of memory", made(PoolProps { alloc_type: 0, ..plain })),
-            ("no place", made(on(0, 0))),
-            ("no such handle", made(PoolProps { handle_types: 16, ..plain })),
+            ("no kind of memory", made(CUmemPoolProps { allocType: nothing, ..plain })),
+            ("no place", made(on(no_place))),
+            ("no such handle", made(props(rig, 16))),
             ("reserved now", set(5, 0)),
             ("used now", set(7, 0)),
             ("reserved high", set(6, 1)),
             ("used high", set(8, 1)),
             ("no such attribute", set(99, 0)),
-            ("no such device", made(on(1, rig.device_count()))),
+            ("no such device", made(on(on_device(rig.device_count())))),
             ("threshold", set(4, u64::MAX)),
             ("reserved high of 0", set(6, 0)),
             ("used high of 0", set(8, 0)),
@@ -779,13 +800,12 @@ rules! {
     {
         let mut pool = null_mut();
         must("cuMemPoolCreate", rig.cuMemPoolCreate(&mut pool, &props(rig, 0)));
-        let on = |id| Location { kind: ON_DEVICE, id };
         let give = |id, flags| {
-            rig.cuMemPoolSetAccess(pool, &AccessDesc { location: on(id), flags }, 1)
+            rig.cuMemPoolSetAccess(pool, &CUmemAccessDesc { location: on_device(id), flags }, 1)
         };
         let access = |id| {
             let mut flags = 77;
-            must("access", rig.cuMemPoolGetAccess(&mut flags, pool, &mut on(id)));
+            must("access", rig.cuMemPoolGetAccess(&mut flags, pool, &mut on_device(id)));
             flags
         };
         saw.text(format_args!("at first {}, {}", access(0), access(1)));
@@ -820,7 +840,7 @@ rules! {
         let place = std::ptr::from_mut(&mut descriptor).cast();
         let code = rig.cuMemPoolExportToShareableHandle(place, pool, FILE_DESCRIPTOR, 0);
         must("cuMemPoolExportToShareableHandle", code);
-        let mut data = PoolPointer { reserved: [0; 64] };
+        let mut data = CUmemPoolPtrExportData { reserved: [0; 64] };
         must("cuMemPoolExportPointer", rig.cuMemPoolExportPointer(&mut data, address));
         let mut other = Child::start_with("importer", IMPORTER, |command| {
             command.env("CUDA_SOFT_DRIVER", soft_settings(""));

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use cuda_events::sys::*;
 use cuda_soft_driver::abi::{
-    CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_MEMSET_NODE_PARAMS, CUgraphExecUpdateResult,
-    CUgraphExecUpdateResultInfo, CUgraphInstantiateResult, Copy3D,
+    CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUgraphExecUpdateResult,
+    CUgraphExecUpdateResultInfo, CUgraphInstantiateResult,
 };
 
 use crate::capture::{RELAXED, capturing, end, fate, status};
@@ -238,13 +238,11 @@ rules! {
         saw.holds("the memset: 64 bytes of 5 in elements of 4",
             (address, value, element, width, height)
                 == (memory.address, 0x0505_0505, 4, WORDS, 1));
-        let mut copied = std::mem::MaybeUninit::<Copy3D>::zeroed();
-        let code = rig.cuGraphMemcpyNodeGetParams(copy, copied.as_mut_ptr());
+        let mut copied = CUDA_MEMCPY3D::default();
+        let code = rig.cuGraphMemcpyNodeGetParams(copy, &mut copied);
         must("cuGraphMemcpyNodeGetParams", code);
-        // SAFETY: numbers and pointers, of which zeros are values, too.
-        let copied = unsafe { copied.assume_init() };
         saw.holds("the copy: 64 bytes of the device to the host",
-            (copied.source.device, copied.destination.host, copied.width)
+            (copied.srcDevice, copied.dstHost, copied.WidthInBytes)
                 == (memory.address, place, BYTES));
         saw.codes(&[
             ("the copy as memset", rig.cuGraphMemsetNodeGetParams(copy, &mut read)),
@@ -253,7 +251,7 @@ rules! {
         saw.code("given back", rig.cuGraphMemcpyNodeSetParams(copy, &copied));
         let (code, exec) = instantiate(rig, graph);
         must("cuGraphInstantiate", code);
-        let half = Copy3D { width: BYTES / 2, ..copied };
+        let half = CUDA_MEMCPY3D { WidthInBytes: BYTES / 2, ..copied };
         let code = code_text(rig.cuGraphExecMemcpyNodeSetParams(exec, copy, &half, rig.context));
         launch(rig, exec);
         let count = host.iter().filter(|byte| **byte == 5).count();

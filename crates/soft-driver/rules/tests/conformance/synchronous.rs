@@ -7,14 +7,11 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use cuda_events::sys::*;
-use cuda_soft_driver::abi::{Copy2D, Side2D};
 
+use crate::memory::{copy_of_rows, device, host};
 use crate::raw::{LEGACY, Rig, Sent, must};
 use crate::rules;
 use crate::rules::Saw;
-
-const HOST: u32 = 1;
-const DEVICE: u32 = 2;
 
 /// More bytes than the driver keeps in a command.
 const LARGE: usize = 1 << 20;
@@ -98,11 +95,6 @@ fn returns(
     }
 }
 
-fn rows(kind: u32, host: *mut c_void, device: CUdeviceptr) -> Side2D {
-    let array = null_mut();
-    Side2D { x: 0, y: 0, memory_type: kind, host, device, array, pitch: 64 }
-}
-
 /// On a busy machine, a call that does not wait returns within this time.
 const LONG: Duration = Duration::from_secs(20);
 /// The time for which a call that waits is watched.
@@ -142,12 +134,7 @@ rules! {
     {
         let memory = Memory::new(rig);
         let ([to, from], mapped) = (memory.device, memory.pinned_on_device());
-        let rows = Copy2D {
-            source: rows(DEVICE, null_mut(), from),
-            destination: rows(DEVICE, null_mut(), to),
-            width: 64,
-            height: 4,
-        };
+        let rows = copy_of_rows(device(from, 64), device(to, 64), 64, 4);
         compare(rig, saw, &[
             ("a memset", &|| rig.cuMemsetD8_v2(to, 1, LARGE)),
             ("a copy", &|| rig.cuMemcpyDtoD_v2(to, from, LARGE)),
@@ -167,10 +154,10 @@ rules! {
         let memory = Memory::new(rig);
         let ([to, from], pinned, ordinary) = (memory.device, memory.pinned, memory.ordinary());
         let copy_rows = |source, destination| {
-            rig.cuMemcpy2D_v2(&Copy2D { source, destination, width: 64, height: 4 })
+            rig.cuMemcpy2D_v2(&copy_of_rows(source, destination, 64, 4))
         };
-        let on_device = |address| rows(DEVICE, null_mut(), address);
-        let on_host = |address| rows(HOST, address, 0);
+        let on_device = |address| device(address, 64);
+        let on_host = |place: *mut c_void| host(place.cast(), 64);
         compare(rig, saw, &[], &[
             ("a few bytes to the device", &|| rig.cuMemcpyHtoD_v2(to, ordinary, 64)),
             ("many bytes to the device", &|| rig.cuMemcpyHtoD_v2(to, ordinary, LARGE)),
@@ -209,12 +196,8 @@ rules! {
         let half = LARGE / 2;
         let other_half = ordinary.wrapping_byte_add(half);
         let unified = |place: *mut c_void| place.addr() as u64;
-        let rows = Copy2D {
-            source: rows(HOST, memory.pinned.wrapping_byte_add(half), 0),
-            destination: rows(HOST, memory.pinned, 0),
-            width: 64,
-            height: 4,
-        };
+        let pinned = memory.pinned.cast::<u8>();
+        let rows = copy_of_rows(host(pinned.wrapping_add(half), 64), host(pinned, 64), 64, 4);
         compare(rig, saw, &[], &[
             ("a few bytes of pinned to pinned", &|| {
                 rig.cuMemcpyAsync(mapped, mapped + half as u64, 64, LEGACY)

@@ -247,25 +247,24 @@ fn instantiated(rig: &Rig, stream: CUstream) -> CUgraphExec {
     exec
 }
 
-/// The handle of device memory.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct MemHandle([u8; 64]);
-
 fn mem_handle(rig: &Rig, address: CUdeviceptr) -> (CUresult, [u8; 64]) {
-    type Get = unsafe extern "C" fn(*mut MemHandle, CUdeviceptr) -> CUresult;
-    let mut handle = MemHandle([0; 64]);
+    type Get = unsafe extern "C" fn(*mut CUipcMemHandle, CUdeviceptr) -> CUresult;
+    let mut handle = CUipcMemHandle { reserved: [0; 64] };
     // SAFETY: that is the function's type, and a place for the handle.
     let code = unsafe { export::<Get>(rig, c"cuIpcGetMemHandle")(&mut handle, address) };
-    (code, handle.0)
+    (code, handle.reserved)
 }
 
 fn open_mem_handle(rig: &Rig, handle: [u8; 64], flags: u32) -> (CUresult, CUdeviceptr) {
-    type Open = unsafe extern "C" fn(*mut CUdeviceptr, MemHandle, u32) -> CUresult;
+    type Open = unsafe extern "C" fn(*mut CUdeviceptr, CUipcMemHandle, u32) -> CUresult;
     let mut address = 0;
     // SAFETY: that is the function's type, and a place for the address.
     let code = unsafe {
-        export::<Open>(rig, c"cuIpcOpenMemHandle_v2")(&mut address, MemHandle(handle), flags)
+        export::<Open>(rig, c"cuIpcOpenMemHandle_v2")(
+            &mut address,
+            CUipcMemHandle { reserved: handle },
+            flags,
+        )
     };
     (code, address)
 }

@@ -1,11 +1,14 @@
 //! Virtual memory: reserved addresses, memory without an address, and maps.
 
 use std::ffi::c_void;
-use std::ptr::{null, null_mut};
+use std::ptr::null;
 
 use cuda_events::sys::*;
-use cuda_soft_driver::abi::{AccessDesc, AllocationProps, Location};
+use cuda_soft_driver::abi::{
+    CUmemAccessDesc, CUmemAllocationProp, CUmemAllocationType, CUmemLocationType,
+};
 
+use crate::memory::on_device;
 use crate::raw::{NON_BLOCKING, Rig, code_text, must};
 use crate::rules;
 
@@ -23,13 +26,11 @@ fn available() -> Result<(), String> {
     }
 }
 
-fn props(rig: &Rig) -> AllocationProps {
-    AllocationProps {
-        kind: 1,
-        handle_types: 0,
-        location: Location { kind: 1, id: rig.device },
-        security_attributes: null_mut(),
-        flags: [0; 8],
+fn props(rig: &Rig) -> CUmemAllocationProp {
+    CUmemAllocationProp {
+        type_: CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
+        location: on_device(rig.device),
+        ..CUmemAllocationProp::default()
     }
 }
 
@@ -51,7 +52,7 @@ fn map(rig: &Rig, address: CUdeviceptr, handle: u64) {
 }
 
 fn set_access(rig: &Rig, address: CUdeviceptr, pieces: usize, flags: u32) -> CUresult {
-    let access = AccessDesc { location: props(rig).location, flags };
+    let access = CUmemAccessDesc { location: props(rig).location, flags };
     rig.cuMemSetAccess(address, pieces * PIECE, &access, 1)
 }
 
@@ -118,7 +119,7 @@ rules! {
         let ask = rig.cuMemGetAllocationGranularity(&mut granularity, &props(rig), 0);
         must("cuMemGetAllocationGranularity", ask);
         saw.text(format_args!("granularity {granularity}"));
-        let with = |bytes, change: fn(&mut AllocationProps), flags| {
+        let with = |bytes, change: fn(&mut CUmemAllocationProp), flags| {
             let mut props = props(rig);
             change(&mut props);
             rig.cuMemCreate(&mut 0, bytes, &props, flags)
@@ -130,8 +131,24 @@ rules! {
             ("a flag", with(PIECE, |_| {}, 1)),
             ("no properties", rig.cuMemCreate(&mut 0, PIECE, null(), 0)),
             ("a tebibyte", with(1 << 40, |_| {}, 0)),
-            ("no kind", with(PIECE, |props| props.kind = 0, 0)),
-            ("no place", with(PIECE, |props| props.location.kind = 0, 0)),
+            (
+                "no kind",
+                with(
+                    PIECE,
+                    |props| props.type_ = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_INVALID,
+                    0,
+                ),
+            ),
+            (
+                "no place",
+                with(
+                    PIECE,
+                    |props| {
+                        props.location.type_ = CUmemLocationType::CU_MEM_LOCATION_TYPE_INVALID;
+                    },
+                    0,
+                ),
+            ),
             ("no such device", with(PIECE, |props| props.location.id = 99, 0)),
             ("the properties", rig.cuMemGetAllocationPropertiesFromHandle(&mut props(rig), handle)),
             ("the release", rig.cuMemRelease(handle)),

@@ -16,7 +16,8 @@ use std::ptr::null_mut;
 use crate::common::*;
 use cuda_events::sys::*;
 use cuda_events_test_support::planted::*;
-use cuda_soft_driver::abi::{Copy2D, Side2D};
+use cuda_events_test_support::rows::{device, host, rows};
+use cuda_soft_driver::abi::CUDA_MEMCPY2D;
 
 fn each(raw: &Raw, seed: u64, kind: &str, begins: &str, program: impl Fn(&Desk<'_>) -> Pair) {
     for mended in [true, false] {
@@ -271,18 +272,9 @@ fn ordinary_memory_begins_with_each_copy() {
         tell_at(&desk, desk.a, to.addr() as u64);
         desk.number(unsafe { (raw.cuMemcpyDtoHAsync_v2)(to, desk.buffer, 64, desk.b) });
         tell_at(&desk, desk.a, to.addr() as u64);
-        let side = |memory_type, host, device| Side2D {
-            x: 0,
-            y: 0,
-            memory_type,
-            host,
-            device,
-            array: null_mut(),
-            pitch: 16,
-        };
-        let (source, destination) = (side(2, null_mut(), desk.buffer), side(1, to, 0));
-        let copy = Copy2D { source, destination, width: 16, height: 4 };
-        let code = call!(raw, cuMemcpy2DAsync_v2(&copy => *const Copy2D, desk.b => CUstream));
+        let copy = rows(device(desk.buffer, 16), host(to, 16), 16, 4);
+        let code =
+            call!(raw, cuMemcpy2DAsync_v2(&copy => *const CUDA_MEMCPY2D, desk.b => CUstream));
         assert_eq!(code, OK);
         desk.end();
         assert_eq!(order_texts(&raw.soft), [""; 0]);
