@@ -43,12 +43,13 @@ pub enum Error {
     /// A timeline cannot belong to the per-thread default stream. It is a different stream in each
     /// thread, so the counter could go back. No call was made.
     PerThreadTimeline,
-    /// A [`TimelineFile`](crate::TimelineFile) or [`TimelineMemory`](crate::TimelineMemory) serves
-    /// only streams of the context that it was made in. No call was made.
+    /// A timeline, a [`TimelineFile`](crate::TimelineFile) or a
+    /// [`TimelineMemory`](crate::TimelineMemory) serves only streams of the context that it was made
+    /// in, and a timeline only graphs of that context. No call was made.
     ContextMismatch {
         /// The device of the stream's context.
         device: u16,
-        /// The device of the context of the file or memory.
+        /// The device of the context of the timeline, the file, the memory or the graph.
         other_device: u16,
     },
     /// The timeline was poisoned before it reached the value.
@@ -116,21 +117,21 @@ impl fmt::Display for Error {
                  stream in each thread; create a stream for it",
             ),
             Self::ContextMismatch { device, other_device } => {
-                f.write_str("no timeline was made: the stream ")?;
+                f.write_str("no call was made: the stream")?;
                 if device == other_device {
                     write!(
                         f,
-                        "and the file or memory of the timelines belong to two contexts of device \
-                         {device}"
+                        ", and the timeline, file, memory or graph, belong to two contexts of \
+                         device {device}"
                     )?;
                 } else {
                     write!(
                         f,
-                        "belongs to a context of device {device}, and the file or memory of the \
-                         timelines to one of device {other_device}"
+                        " belongs to a context of device {device}, and the timeline, file, memory \
+                         or graph to one of device {other_device}"
                     )?;
                 }
-                f.write_str("; make a TimelineFile or TimelineMemory in the stream's context")
+                f.write_str("; make all of them in one context")
             }
             Self::Poisoned => f.write_str(
                 "the timeline was poisoned before it reached the value: its owner gave up or is \

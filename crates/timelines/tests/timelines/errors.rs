@@ -42,15 +42,13 @@ fn texts() -> Vec<(Error, &'static str)> {
         ),
         (
             Error::ContextMismatch { device: 1, other_device: 1 },
-            "no timeline was made: the stream and the file or memory of the \
-             timelines belong to two contexts of device 1; make a TimelineFile or TimelineMemory \
-             in the stream's context",
+            "no call was made: the stream, and the timeline, file, memory or graph, belong to two \
+             contexts of device 1; make all of them in one context",
         ),
         (
             Error::ContextMismatch { device: 0, other_device: 1 },
-            "no timeline was made: the stream belongs to a context of device 0, \
-             and the file or memory of the timelines to one of device 1; make a TimelineFile or \
-             TimelineMemory in the stream's context",
+            "no call was made: the stream belongs to a context of device 0, and the timeline, file, \
+             memory or graph to one of device 1; make all of them in one context",
         ),
         (
             Error::NoThread,

@@ -47,8 +47,10 @@ fn a_timeline_moves_to_another_stream_once_it_is_idle() {
             .expect("a stream")
     });
     let mut elsewhere = Timeline::new(here).expect("a timeline");
-    let mismatch = Error::ContextMismatch { device: 1, other_device: 0 };
-    assert_eq!(elsewhere.move_to(there), Err(mismatch));
+    let refused = elsewhere.move_to(there).expect_err("a stream of another context");
+    assert_eq!(refused, Error::ContextMismatch { device: 1, other_device: 0 });
+    let text = "no call was made: the stream belongs to a context of device 1, and the timeline,";
+    assert!(refused.to_string().starts_with(text), "{refused}");
     reached(elsewhere.signal().expect("a signal"));
     reached(timeline.signal().expect("a signal"));
 }
