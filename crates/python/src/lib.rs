@@ -20,6 +20,7 @@ mod point;
 mod shared;
 mod timeline;
 mod users;
+mod watched;
 
 #[pyo3::pymodule(name = "_native")]
 mod native {
