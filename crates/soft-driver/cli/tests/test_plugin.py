@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import pytest
 
 pytest_plugins = ["pytester"]
 
@@ -84,7 +85,8 @@ def test_the_fixtures(pytester):
     run(pytester, path).assert_outcomes(skipped=3)
 
 
-def test_misuse_fails_the_test_that_makes_it(pytester):
+@pytest.mark.parametrize("settings", ["", "misuse=abort"])
+def test_misuse_fails_the_test_that_makes_it(pytester, settings):
     path = pytester.makepyfile(
         """
         import pytest
@@ -121,7 +123,7 @@ def test_misuse_fails_the_test_that_makes_it(pytester):
             pass
         """
     )
-    result = run(pytester, "--cuda-soft-driver", path)
+    result = run(pytester, "--cuda-soft-driver", f"--cuda-soft-driver-settings={settings}", path)
     result.assert_outcomes(passed=3, failed=2, errors=1)
     result.stdout.fnmatch_lines(["*misuse: cuEventDestroy_v2*", "*AssertionError: in the test", "*misuse: *"])
 
