@@ -6,7 +6,13 @@
 
 use core::ffi::c_void;
 
-use cuda_events::sys::more::*;
+use cuda_events::sys::more::{
+    CUDA_ARRAY3D_DESCRIPTOR, CUDA_EXTERNAL_MEMORY_BUFFER_DESC, CUDA_GRAPH_INSTANTIATE_PARAMS,
+    CUDA_HOST_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEMCPY2D,
+    CUDA_MEMCPY3D, CUDA_MEMCPY3D_BATCH_OP, CUDA_MEMCPY3D_PEER, CUDA_MEMSET_NODE_PARAMS,
+    CUgraphNodeParams, CUgraphRecaptureCallback, CUhostFn, CUipcEventHandle, CUipcMemHandle,
+    CUlaunchConfig, CUmemLocation, CUmemcpyAttributes, CUstreamBatchMemOpParams, CUstreamCallback,
+};
 
 use crate::call::{Address, Bytes, Code, Function, Handle};
 use crate::model::host_functions::{Callback, Host, NodeParams};

@@ -59,7 +59,7 @@ pub(crate) fn thread() -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{Call, thread};
 
     #[test]
     fn handles_of_default_streams_name_whose_they_are() {

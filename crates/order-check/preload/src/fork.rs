@@ -65,7 +65,7 @@ pub fn whole<R>(work: impl FnOnce() -> R) -> R {
 mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    use super::*;
+    use super::whole;
 
     #[test]
     fn work_takes_turns() {

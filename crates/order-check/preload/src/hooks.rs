@@ -7,20 +7,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError, RwLock};
 
 use cuda_events::sys::CUDA_HOST_NODE_PARAMS;
+use host_functions as hosts;
+use run::{Argument, run};
 
 use crate::abi::{compare, name};
 use crate::call::{Call, Function};
-use crate::guard;
 use crate::model::graphs::NodePlace;
 use crate::model::host_functions::Callback;
 use crate::names::{are_hooked, edited, may_order};
 use crate::settings::Settings;
 use crate::table::{HOOKED, REAL};
-use crate::thunks;
 use crate::watch::start;
-
-use host_functions as hosts;
-use run::{Argument, run};
+use crate::{guard, thunks};
 
 pub(crate) mod code;
 pub(crate) mod copies;

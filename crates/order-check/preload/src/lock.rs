@@ -145,7 +145,9 @@ impl Held {
 mod tests {
     use std::panic::catch_unwind;
 
-    use super::*;
+    use std::sync::PoisonError;
+
+    use super::{Guard, Lock, Rank};
 
     #[test]
     fn a_thread_waits_for_locks_by_their_ranks() {

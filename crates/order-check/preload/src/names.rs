@@ -155,7 +155,7 @@ pub(crate) fn edited(name: &str) -> Option<Edited> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{ADDRESSES, Edited, are_hooked, base, edited, is_like_a_hooked_one, may_order};
 
     #[test]
     fn functions_without_a_hook_order_unless_they_are_listed_as_quiet() {

@@ -239,7 +239,7 @@ extern "C" fn on_signal(signal: c_int) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::all_signals_blocked;
 
     fn mask() -> Vec<bool> {
         let mut set = core::mem::MaybeUninit::<libc::sigset_t>::uninit();

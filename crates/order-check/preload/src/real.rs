@@ -113,7 +113,9 @@ pub fn open(path: &Path) -> Option<impl Fn(&CStr) -> *mut c_void + use<>> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::path::Path;
+
+    use super::{cached, is_of_other_machine};
 
     #[test]
     fn libraries_of_other_machines_are_passed_over() {

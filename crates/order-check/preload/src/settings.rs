@@ -3,9 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use cuda_order_check_engine::files;
 use cuda_order_check_engine::findings::{Stacks, Suppression};
-use cuda_order_check_engine::{AccessKind, Problem, Report, Side};
+use cuda_order_check_engine::{AccessKind, Problem, Report, Side, files};
 
 /// The environment variable with the settings.
 pub const VARIABLE: &str = "CUDA_ORDER_CHECK";
@@ -263,7 +262,9 @@ fn switch(name: &str, value: &str) -> Result<bool, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use cuda_order_check_engine::findings::Stacks;
+
+    use super::{Kind, Settings};
 
     /// The classes of two operations, each in a stream of its own or of the host, in both orders.
     #[test]

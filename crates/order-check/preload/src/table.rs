@@ -5,7 +5,11 @@ use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::ptr::null;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use cuda_events::sys::more::*;
+use cuda_events::sys::more::{
+    CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v2,
+    CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_BATCH_OP, CUDA_MEMCPY3D_PEER,
+    CUDA_MEMSET_NODE_PARAMS, CUlaunchConfig, CUmemLocation, CUmemcpyAttributes,
+};
 use cuda_events::sys::{
     CUDA_EXTERNAL_MEMORY_BUFFER_DESC, CUDA_HOST_NODE_PARAMS, CUstreamBatchMemOpParams,
 };
@@ -37,11 +41,7 @@ macro_rules! hooks {
         pub(crate) static REAL: [AtomicPtr<c_void>; Index::Count as usize] =
             [const { AtomicPtr::new(core::ptr::null_mut()) }; Index::Count as usize];
 
-        #[allow(non_snake_case)]
-        mod functions {
-            use super::*;
-            $(hooks!(@each $($name $($twin)?)*: $arguments => $module::$hook $values);)*
-        }
+        $(hooks!(@each $($name $($twin)?)*: $arguments => $module::$hook $values);)*
 
         /// The names of the hooked functions, and the hooks.
         pub(crate) static HOOKED: [(&CStr, unsafe extern "C" fn()); Index::Count as usize] = [
@@ -56,7 +56,7 @@ macro_rules! hooks {
             // SAFETY: only an address, which is called by its own type.
             unsafe {
                 core::mem::transmute::<*const (), unsafe extern "C" fn()>(
-                    functions::$name as *const ())
+                    $name as *const ())
             },
         )
     };
@@ -70,7 +70,8 @@ macro_rules! hooks {
     };
     (@one $name:ident ($($argument:ident: $ty:ty),* $(,)?)
         => $module:ident::$hook:ident [$($value:expr),*]) => {
-        pub(super) unsafe extern "C" fn $name($($argument: $ty),*) -> Code {
+        #[allow(non_snake_case)]
+        unsafe extern "C" fn $name($($argument: $ty),*) -> Code {
             let name = stringify!($name);
             let call = Call { name, per_thread: name.ends_with("_ptsz") || name.ends_with("_ptds") };
             let real = REAL[Index::$name as usize].load(Ordering::Relaxed);

@@ -225,7 +225,9 @@ fn decode(image: &[u8], architecture: u32, name: &str) -> Result<(usize, Code), 
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::time::{Duration, Instant};
+
+    use super::thread_time;
 
     /// Other threads' work does not count, and neither does a wait.
     #[test]

@@ -75,7 +75,7 @@ fn parse(maps: &[u8]) -> Vec<Mapping> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{FilePlace, file_of, find, parse};
 
     #[test]
     fn only_files_that_nobody_writes_count() {

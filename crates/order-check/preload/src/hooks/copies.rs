@@ -2,7 +2,10 @@
 
 use core::ffi::c_uint;
 
-use cuda_events::sys::more::*;
+use cuda_events::sys::more::{
+    CUDA_ARRAY3D_DESCRIPTOR, CUDA_MEMCPY3D_BATCH_OP, CUDA_MEMCPY3D_PEER, CUextent3D,
+    CUmemcpyAttributes,
+};
 use cuda_order_check_engine::feed::Awaited;
 use cuda_order_check_engine::{Access, AccessKind, Cell, ContextId, StreamId};
 

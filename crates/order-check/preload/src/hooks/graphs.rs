@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use cuda_events::sys::more::*;
+use cuda_events::sys::more::{
+    CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS,
+};
 use cuda_order_check_engine::feed::{GraphNode, Memory};
 use cuda_order_check_engine::{Access, GraphId, StreamId};
 

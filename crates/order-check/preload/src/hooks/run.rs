@@ -139,7 +139,9 @@ pub(crate) fn run(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use cuda_events::sys::more::CUlaunchConfig;
+
+    use super::Argument;
 
     /// What a call has written is shown once it has, and not before; of a launch that is described
     /// the stream is a handle.

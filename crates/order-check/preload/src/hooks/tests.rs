@@ -1,11 +1,10 @@
 use core::ffi::{CStr, c_void};
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, mpsc};
+use std::time::Duration;
 
 use cuda_order_check_engine::ThreadId;
 use cuda_order_check_engine::feed::Memory;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use crate::call::{Address, Call, Code, Handle, OK, thread};
 use crate::hooks::host_functions::post;

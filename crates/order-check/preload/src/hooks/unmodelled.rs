@@ -118,7 +118,8 @@ pub(crate) fn unmodelled(name: &'static str, arguments: &[Handle; 6]) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{allocates, child};
+    use crate::call::Handle;
 
     /// By each function that may add or set a node.
     #[test]

@@ -93,8 +93,9 @@ impl Contexts {
 mod tests {
     use core::ffi::c_void;
 
-    use super::*;
-    use crate::call::{Code, OK};
+    use super::Contexts;
+    use crate::call::{Code, Handle, OK};
+    use crate::model::driver::Questions;
 
     extern "C" fn current(context: *mut Handle) -> Code {
         // SAFETY: a place for the answer.

@@ -3,7 +3,11 @@
 use core::ffi::c_void;
 
 use cuda_events::sys::CUdeviceptr;
-use cuda_events::sys::more::*;
+use cuda_events::sys::more::{
+    CUDA_ARRAY3D_DESCRIPTOR, CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_PEER, CUarray_format,
+    CUmemcpy3DOperand, CUmemcpy3DOperand_ptr_u, CUmemcpy3DOperandType, CUmemcpyAttributes,
+    CUmemcpySrcAccessOrder, CUmemorytype,
+};
 use cuda_order_check_engine::{Access, Stride};
 
 use crate::call::{Address, Handle};
@@ -284,7 +288,7 @@ pub(crate) fn repeated(value: u32, width: usize) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::repeated;
 
     /// As a memset has it in memory.
     #[test]

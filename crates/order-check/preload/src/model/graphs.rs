@@ -156,7 +156,8 @@ impl Graphs {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{CHANGED, Graphs};
+    use crate::model::nodes::GraphQuestions;
 
     /// When nodes are no longer remembered, each graph so far counts as changed: the driver is asked
     /// for it.

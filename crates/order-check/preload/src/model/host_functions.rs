@@ -253,7 +253,11 @@ impl HostFunctions {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use core::ffi::{c_uint, c_void};
+    use core::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::{Destructor, Host, HostFunctions, Keeper, Kept};
+    use crate::call::{Code, Handle, OK};
 
     /// The handle of an object may be that of a new one before its end is heard of.
     #[test]

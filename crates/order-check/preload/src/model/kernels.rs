@@ -350,7 +350,11 @@ impl Kernels {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::collections::HashSet;
+
+    use super::{Images, kept};
+    use crate::call::Handle;
+    use crate::code::image::Image;
 
     /// What is left of a library (10) with a module (11), and of modules of two contexts (20, 30),
     /// with a function of each, which has its number and one more hundred.

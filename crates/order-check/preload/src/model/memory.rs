@@ -41,7 +41,7 @@ impl Allocations {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{Allocation, Allocations};
 
     #[test]
     fn an_address_is_of_the_context_of_its_allocation() {

@@ -5,7 +5,9 @@ use core::ffi::{c_uint, c_void};
 use std::sync::Arc;
 
 use cuda_events::sys::CUlaunchAttributeID;
-use cuda_events::sys::more::*;
+use cuda_events::sys::more::{
+    CUDA_KERNEL_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS,
+};
 use cuda_order_check_engine::feed::GraphWork;
 use cuda_order_check_engine::{Access, AccessKind, EventId};
 
@@ -212,7 +214,10 @@ impl Work {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use core::ffi::c_uint;
+
+    use super::{GraphQuestions, list};
+    use crate::call::{Code, Handle};
 
     /// It has four nodes, and one fewer when it is asked for them; graph 1 is refused.
     unsafe extern "C" fn nodes(of: Handle, all: *mut Handle, count: *mut usize) -> Code {

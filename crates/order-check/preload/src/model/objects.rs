@@ -95,9 +95,9 @@ impl Objects {
 
 #[cfg(test)]
 mod tests {
-    use cuda_order_check_engine::ThreadId;
+    use cuda_order_check_engine::{Call as Made, ThreadId};
 
-    use super::*;
+    use super::{DESTROYED, Objects};
 
     #[test]
     fn a_handle_may_be_that_of_a_new_object() {

@@ -301,7 +301,10 @@ pub(crate) fn text_of(file: core::ffi::c_int) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::cell::OnceCell;
+
+    use super::{Pinned, Region, are_private};
+    use crate::pinned::table::PAGE;
 
     #[test]
     fn bytes_are_private_if_the_system_says_so_of_all() {

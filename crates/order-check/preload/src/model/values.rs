@@ -161,7 +161,9 @@ impl Values {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use cuda_order_check_engine::Compare;
+
+    use super::compare;
 
     /// Beside the way to compare there may be `CU_STREAM_WAIT_VALUE_FLUSH`.
     #[test]

@@ -58,7 +58,7 @@ impl Budget {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{Budget, GAPS, PAGES, TIMES};
 
     #[test]
     fn a_page_is_protected_so_often_in_a_second() {

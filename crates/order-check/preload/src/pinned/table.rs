@@ -596,7 +596,12 @@ pub(crate) fn is_same(index: usize, of: Use) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use core::sync::atomic::Ordering;
+
+    use super::{
+        By, CALLS, Fault, HOLES, PAGE, Use, add, any, close_holes, is_in, is_same, lift, note,
+        read, readable, rearm, remove, spent, take, unmapped,
+    };
 
     /// The protection of eight pages, as the system has it.
     fn protections(memory: usize) -> String {

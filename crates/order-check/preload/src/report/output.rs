@@ -543,7 +543,12 @@ fn findings(settings: &Settings) -> Findings {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::sync::Arc;
+
+    use cuda_order_check_engine::Backtrace;
+
+    use super::{InRegion, NAMES, Possible, REGION, Region, SHOWN, pop_region, push_region};
+    use crate::settings::Settings;
 
     /// The same stack in two regions is two places of the program.
     #[test]

@@ -61,10 +61,13 @@ pub(crate) fn note(text: impl FnOnce() -> String) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+    use std::fs::File;
     use std::os::fd::OwnedFd;
+    use std::time::Instant;
 
-    use super::*;
-    use crate::lock::Rank;
+    use super::Trace;
+    use crate::lock::{Lock, Rank};
 
     #[test]
     fn a_pipe_that_nobody_reads_does_not_end_the_process() {

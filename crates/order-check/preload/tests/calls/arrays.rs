@@ -1,15 +1,18 @@
 //! Copies that the software driver lacks, with arrays, between contexts and in batches: they do
 //! nothing here, but the stand-in sees them.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_void};
 use std::ptr::null_mut;
 
+use cuda_events::sys::CUstream;
+use cuda_events_test_support::planted::{Desk, NON_BLOCKING, aside, builder};
+use cuda_events_test_support::raw::{Front, OK, Raw, call, legacy};
 use cuda_order_check_preload as preload;
+use cuda_soft_driver::SoftDriver;
 use cuda_soft_driver::abi::{CUDA_MEMCPY3D_PEER, CUmemorytype};
 
 use super::front::{FRONT, Program, found};
 use super::unknown::{install, summary};
-use super::*;
 
 /// Each has an address of its own.
 unsafe extern "C" fn done<const N: u32>() -> u32 {

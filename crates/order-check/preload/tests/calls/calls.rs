@@ -1,11 +1,18 @@
 //! Calls of which the planted table has none, with the stand-in in front of the driver.
 
+use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 
+use cuda_events::sys::{
+    CUcontext, CUdevResource, CUdevResourceType, CUevent, CUgraph, CUgraphExec, CUgraphNode,
+    CUgreenCtx, CUresult, CUstream,
+};
+use cuda_events_test_support::planted::{Desk, NON_BLOCKING, aside, builder};
+use cuda_events_test_support::raw::{Front, OK, Raw, call};
 use cuda_order_check_preload::Settings;
+use cuda_soft_driver::SoftDriver;
 
 use super::front::{FRONT, Program, found, judged_alike};
-use super::*;
 
 unsafe extern "C" fn nothing(_: CUstream, _: CUresult, _: *mut c_void) {}
 

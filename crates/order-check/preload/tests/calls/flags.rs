@@ -1,13 +1,16 @@
 //! Values that another thread sees before the call returns that has submitted them.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
+use cuda_events::sys::{CUgraphExec, CUstream};
+use cuda_events_test_support::planted::{Desk, aside, builder, word, word_address};
+use cuda_events_test_support::raw::{Front, INVALID_VALUE, OK, Raw, call};
 use cuda_order_check_preload as preload;
+use cuda_soft_driver::SoftDriver;
 
 use super::front::{FRONT, found, settings};
-use super::*;
 
 /// The stream that another thread uses once it has seen the value, and the memory there.
 static STREAM: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
@@ -36,7 +39,14 @@ fn goes_on(word: u64) {
 macro_rules! slow {
     ($($name:ident $function:literal ($($argument:ident: $ty:ty),*);)*) => {
         $(mod $name {
-            use super::*;
+            use std::ffi::c_void;
+            use std::ptr::null_mut;
+            use std::sync::atomic::{AtomicPtr, Ordering};
+
+            use cuda_events::sys::CUstream;
+            use cuda_events_test_support::raw::INVALID_VALUE;
+
+            use super::{FAILS, WORD, goes_on};
 
             pub(super) static REAL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 

@@ -4,13 +4,15 @@
 use std::ffi::{CStr, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use cuda_events::sys::CUstream;
 use cuda_events_test_support::cases;
-use cuda_order_check_engine::Report;
-use cuda_order_check_engine::{AccessKind, Finding, Problem};
+use cuda_events_test_support::planted::{Desk, GEQ, NON_BLOCKING, aside, builder, table};
+use cuda_events_test_support::raw::{
+    Front, INVALID_HANDLE, INVALID_VALUE, OK, Raw, call, legacy, per_thread,
+};
+use cuda_order_check_engine::{AccessKind, Finding, Problem, Report};
 use cuda_order_check_preload as preload;
-
-use super::*;
-
+use cuda_soft_driver::SoftDriver;
 /// Without stacks, as the driver's own checker: with them each place is reported. The kernels of
 /// these tests have no code, so findings about them are possible only.
 pub(super) fn settings() -> preload::Settings {

@@ -1,8 +1,12 @@
 //! Graphs that are built node by node, and changed, with the stand-in in front of the driver.
 
+use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
+use cuda_events::sys::{CUcontext, CUevent, CUgraph, CUgraphExec, CUgraphNode};
+use cuda_events_test_support::planted::{Desk, aside, builder};
+use cuda_events_test_support::raw::{NodeParams, OK, Raw, call, legacy};
 use cuda_soft_driver::abi::{
     CUDA_HOST_NODE_PARAMS, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUgraphExecUpdateResult,
     CUgraphExecUpdateResultInfo, CUmemorytype,
@@ -10,7 +14,6 @@ use cuda_soft_driver::abi::{
 
 use super::front::{FRONT, Program, found, judged_alike, judged_alike_at_random};
 use super::unknown::kernel;
-use super::*;
 
 /// A graph under construction, with the nodes that were added.
 struct Built<'a> {

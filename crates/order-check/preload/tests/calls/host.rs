@@ -1,13 +1,15 @@
 //! Which pinned memory the stand-in protects: of calls that the software driver lacks, which do
 //! nothing here.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_void};
 
+use cuda_events::sys::CUstream;
+use cuda_events_test_support::planted::{Desk, aside, builder};
+use cuda_events_test_support::raw::{Front, OK, Raw, call};
 use cuda_order_check_preload as preload;
+use cuda_soft_driver::SoftDriver;
 
 use super::front::{FRONT, found, launch_of, with_kernels};
-use super::*;
-
 /// Each has an address of its own.
 unsafe extern "C" fn done<const N: u32>() -> u32 {
     std::hint::black_box(N) - N

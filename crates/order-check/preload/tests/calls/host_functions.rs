@@ -1,17 +1,20 @@
 //! Host functions, with the stand-in in front of a driver some of whose functions are replaced.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_void};
 use std::io::Read;
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use cuda_events::sys::{CUgraph, CUgraphExec, CUgraphNode, CUstream};
+use cuda_events_test_support::planted::{Desk, EQ, aside, builder};
+use cuda_events_test_support::raw::{Front, INVALID_VALUE, OK, OUT_OF_MEMORY, Raw, call};
 use cuda_order_check_preload as preload;
+use cuda_soft_driver::SoftDriver;
 use cuda_soft_driver::abi::CUDA_HOST_NODE_PARAMS;
 
 use super::front::{FRONT, found, settings};
-use super::*;
 
 unsafe extern "C" fn nothing(_: *mut c_void) {}
 

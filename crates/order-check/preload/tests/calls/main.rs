@@ -17,11 +17,3 @@ mod host_functions;
 mod memory;
 mod rows;
 mod unknown;
-
-use std::ffi::c_void;
-use std::ptr::null_mut;
-
-use cuda_events::sys::*;
-use cuda_events_test_support::planted::*;
-use cuda_events_test_support::raw::*;
-use cuda_soft_driver::SoftDriver;

@@ -1,18 +1,21 @@
 //! Memory that no call allocates: what modules, libraries and other APIs have. The software driver
 //! has none of it, so its functions are replaced.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
+use cuda_events::sys::CUstream;
+use cuda_events_test_support::planted::desk::synchronous_copy;
+use cuda_events_test_support::planted::{Desk, aside, builder};
+use cuda_events_test_support::pools::{Pool, alloc_from, create, destroy, props};
+use cuda_events_test_support::raw::{Front, INVALID_VALUE, OK, Raw, call, legacy};
 use cuda_order_check_engine::Problem;
 use cuda_order_check_preload as preload;
+use cuda_soft_driver::SoftDriver;
 
 use super::front::{FRONT, Seen, WITH_KERNELS, found, launch_of, seen, settings, with_kernels};
-use super::*;
-use cuda_events_test_support::planted::desk::synchronous_copy;
-use cuda_events_test_support::pools::{Pool, alloc_from, create, destroy, props};
 
 /// Where it is.
 const AT: u64 = 0x7_1000_0000;

@@ -1,15 +1,21 @@
 //! What the stand-in does not model: it orders everything, and the summary names it.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_void};
 use std::os::fd::IntoRawFd as _;
 use std::path::PathBuf;
 use std::ptr::null_mut;
 
+use cuda_events::sys::{
+    CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC, CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS,
+    CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS, CUexternalSemaphore, CUexternalSemaphoreHandleType,
+    CUgraph, CUgraphExec, CUgraphNode, CUstream,
+};
+use cuda_events_test_support::planted::{Desk, GEQ, aside, builder, word, word_address};
+use cuda_events_test_support::raw::{Front, NodeParams, OK, Raw, call};
 use cuda_order_check_preload as preload;
-use cuda_soft_driver::{ExternalSemaphore, SemaphoreKind};
+use cuda_soft_driver::{ExternalSemaphore, SemaphoreKind, SoftDriver};
 
 use super::front::{FRONT, found};
-use super::*;
 
 fn log() -> PathBuf {
     std::env::temp_dir().join(format!("order-check-unknown-{}", std::process::id()))

@@ -5,16 +5,17 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use std::path::PathBuf;
 
 use cuda_order_check_engine::feed::Memory;
-use cuda_order_check_engine::{Access, AccessKind, Finding, StreamId, Stride};
+use cuda_order_check_engine::{Access, AccessKind, Finding, StreamId};
 
-use super::*;
-use crate::call::Address;
+use super::{file, load_kernel, load_library, load_module, take};
+use crate::call::{Address, Call, Code, Handle, OK};
+use crate::code::image::Image;
 use crate::hooks::declare::take_findings;
 use crate::hooks::{events, graphs, kernels, memory, streams};
 use crate::settings::Settings;
 use crate::watch::start::start;
 use crate::watch::streams::NON_BLOCKING;
-use crate::watch::walk::begin;
+use crate::watch::walk::{begin, enter};
 
 mod host;
 mod nearby;

@@ -1,17 +1,21 @@
 //! Copies between two devices that the software driver does not have, in front of a driver that does
 //! nothing.
 
-use core::ffi::{CStr, c_void};
+use core::ffi::{CStr, c_uint, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use cuda_order_check_engine::feed::Memory;
 
-use super::*;
+use super::{batch, peer, set, submit};
+use crate::call::{Address, Call, Code, Handle, OK};
 use crate::hooks::declare::take_findings;
 use crate::hooks::streams;
+use crate::model::copies::{Block, OfBatch};
 use crate::settings::Settings;
+use crate::watch::Watch;
 use crate::watch::start::start;
 use crate::watch::streams::NON_BLOCKING;
+use crate::watch::walk::{begin, enter};
 
 /// Contexts: two of the first device, and one of the second.
 const FIRST: Handle = 0x100;

@@ -1,14 +1,18 @@
 //! Executable graphs, in front of a driver that has one graph.
 
-use super::*;
-use crate::call::Address;
+use core::ffi::{CStr, c_uint, c_void};
+
+use cuda_order_check_engine::feed::Memory;
+use cuda_order_check_engine::{Access, StreamId};
+
+use super::{destroy, instantiate, launch, set_memset, update};
+use crate::call::{Address, Call, Code, Handle, OK};
 use crate::hooks::declare::take_findings;
 use crate::hooks::streams;
 use crate::settings::Settings;
 use crate::watch::start::start;
 use crate::watch::streams::NON_BLOCKING;
-use crate::watch::walk::enter;
-use core::ffi::{CStr, c_uint, c_void};
+use crate::watch::walk::{begin, enter};
 
 const NODES: usize = 1000;
 const MEMORY: Address = 0x1000_0000_0000;

@@ -1,23 +1,26 @@
 //! Launches, in front of a driver that does nothing: the software driver has no kernels.
 
-use super::*;
-use cuda_events::sys::{CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttributeValue};
+use core::ffi::{CStr, c_void};
 
-use crate::call::Address;
+use cuda_events::sys::more::CUlaunchConfig;
+use cuda_events::sys::{CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttributeValue};
+use cuda_order_check_engine::feed::Memory;
+use cuda_order_check_engine::{Access, Finding, StreamId};
+
+use super::{launch, launch_ex};
+use crate::call::{Address, Call, Code, Handle, OK};
+use crate::code::launch::Sizes;
 use crate::hooks::code::load_kernel;
 use crate::hooks::declare::take_findings;
-use crate::hooks::memory;
 use crate::hooks::run::{Show, run};
-use crate::hooks::{copies, events, streams};
+use crate::hooks::{copies, events, memory, streams};
 use crate::model::copies::{Block, OfBatch};
 use crate::report::output::{pop_region, push_region};
 use crate::settings::Settings;
+use crate::watch::Watch;
 use crate::watch::start::start;
 use crate::watch::streams::NON_BLOCKING;
-use crate::watch::walk::begin;
-use core::ffi::{CStr, c_void};
-use cuda_order_check_engine::feed::Memory;
-use cuda_order_check_engine::{Access, Finding, StreamId};
+use crate::watch::walk::{begin, enter};
 
 /// A kernel with a structure of 64 bytes at its begin, and an address.
 const STRUCTURE: Handle = 1;

@@ -14,16 +14,22 @@ mod table;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, c_void};
 use std::ops::Range;
+use std::ptr::null_mut;
 use std::sync::Mutex;
 
+use Area::{From, From1, Got, Host, To, To1};
+use cuda_events::sys::{CUcontext, CUevent, CUresult, CUstream};
+use cuda_events_test_support::planted::{NON_BLOCKING, aside, builder};
+use cuda_events_test_support::raw::{
+    Front, INVALID_VALUE, NOT_READY, NOT_SUPPORTED, OK, Raw, per_thread,
+};
 use cuda_order_check_engine::{Finding, Problem, Report, Side};
 use cuda_order_check_preload as preload;
+use cuda_soft_driver::SoftDriver;
 
 use super::front::settings;
-use super::*;
-use Area::*;
 
 /// The words that a function gets: six in registers, the others on the stack. A structure that is
 /// given by its value has its words on the stack.

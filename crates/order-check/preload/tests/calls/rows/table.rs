@@ -1,8 +1,15 @@
 //! The rows.
 
+use std::ffi::{CString, c_void};
+use std::ptr::null_mut;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::*;
+use cuda_events::sys::{CUdevResource, CUdevResourceType, CUresult, CUstream};
+use cuda_events_test_support::raw::{OK, legacy};
+use cuda_order_check_preload as preload;
+
+use super::Area::{From, From1, Got, Host, To, To1};
+use super::{Area, Mode, Row, Run, TESTED, Touch, reads, row, rows, writes};
 
 /// Work in a stream, as far as what it touches is ordered.
 const WORK: &str = "S>C C>S S>S";

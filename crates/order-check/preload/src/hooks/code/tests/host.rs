@@ -1,11 +1,20 @@
 //! The host's accesses to memory that kernels get addresses of.
 
-use super::*;
+use core::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use cuda_order_check_engine::feed::Memory;
+
+use super::{
+    CALL, CONCURRENT, INPUT, NONE, OFFSET, REDUCTIONS, WAITS, found, launch, possible, whole,
+    with_image,
+};
+use crate::call::{Call, Handle, OK};
+use crate::hooks::{memory, streams};
 use crate::model::pinned::State;
 use crate::pinned::table::{PAGE, readable};
 use crate::pinned::{self, table};
+use crate::watch::walk::{begin, enter};
 
 const ALLOCATE: Call = Call { name: "cuMemAllocManaged", per_thread: false };
 const THREADS: u64 = 256;

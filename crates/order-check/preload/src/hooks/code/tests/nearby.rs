@@ -1,10 +1,19 @@
 //! Kernels with the address of an allocation, and work elsewhere in it.
 
-use super::*;
+use cuda_order_check_engine::feed::Memory;
+use cuda_order_check_engine::{Access, StreamId, Stride};
+
+use super::{
+    CALL, GATHER, INPUT, MEMORY, NONE, OFFSET, PART, RING, UNUSED, WAITS, anew, found, launch, log,
+    order, part, possible, touch, upload, whole, with_image,
+};
+use crate::call::{Address, Call, Handle, OK};
 use crate::code::kernel::KernelCode;
 use crate::code::launch::Values;
 use crate::code::nearby::{set_spent, spent, uncompared};
+use crate::hooks::{graphs, memory, streams};
 use crate::report::summary::sum_up;
+use crate::watch::walk::{begin, enter};
 
 const PART_1: Address = MEMORY + PART;
 const PART_2: Address = MEMORY + 2 * PART;

@@ -1,6 +1,14 @@
 //! Accesses with gaps, kernels that wait, and what bounds alone say.
 
-use super::*;
+use cuda_order_check_engine::feed::Memory;
+use cuda_order_check_engine::{Access, Stride};
+
+use super::{
+    CALL, INPUT, MEMORY, NONE, PART, PART_OF_CUBE, RING, WAITS, found, launch, launch_of, order,
+    possible, touch, upload, with_image,
+};
+use crate::call::{Address, Handle};
+use crate::watch::walk::begin;
 
 pub(super) fn image() -> Vec<u8> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../kernel-access/tests/order.ptx");

@@ -1,6 +1,10 @@
 //! Candidates that the threads of a launch decide, and not its bounds.
 
-use super::*;
+use cuda_order_check_engine::Access;
+
+use super::{
+    INPUT, MEMORY, NONE, OFFSET, WAITS, found, launch_of, possible, touch, whole, with_image,
+};
 
 const FEW: [u32; 6] = [4, 1, 1, 256, 1, 1];
 const MANY: [u32; 6] = [1 << 16, 1, 1, 256, 1, 1];
