@@ -128,7 +128,7 @@ fn a_report_has_the_lines_of_python() {
         assert!(errors.contains("order check: 1 finding in"), "{name}: {errors}");
     }
     // Other versions of Python, which give their frames in other ways.
-    for python in ["python3.12", "python3.13"] {
+    for python in ["python3.12", "python3.13", "python3.14"] {
         if Command::new(python).arg("--version").output().is_ok_and(|it| it.status.success()) {
             checked(&folder, "", "begin(); upload(); clear()");
             let mut command = Command::new(env!("CARGO_BIN_EXE_cuda-order-check"));
