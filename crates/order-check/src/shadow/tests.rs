@@ -1,8 +1,15 @@
 //! Rows, spans and merged segments find what the accesses of each byte tell.
 
-use super::*;
-use crate::op::{ContextId, Launch, StreamId, StreamKind, ThreadId};
-use crate::report::{Part, StreamName, Who};
+use std::sync::Arc;
+
+use crate::clock::Slot;
+use crate::op::{
+    Access, AccessKind, Call, ContextId, Launch, Launched, StreamId, StreamKind, Stride, ThreadId,
+};
+use crate::report::{Agent, Part, StreamName, Who};
+use crate::shadow::entries::{Entry, Hit, LAUNCHES, Origin};
+use crate::shadow::rows::COLUMNS;
+use crate::shadow::{SPANS, Shadow};
 
 const BYTES: u64 = 192;
 const AGENTS: usize = 4;
@@ -169,7 +176,7 @@ impl Both {
     }
 
     fn forget_freed(&mut self, oldest: u64) {
-        self.whole.forget_freed(oldest);
+        self.whole.segments.forget_freed(oldest);
         for byte in &mut self.bytes {
             byte.freed.take_if(|freed| freed.origin.call.number < oldest);
         }

@@ -1,0 +1,146 @@
+//! A range of bytes with the same accesses, and what a new access does to it.
+
+use crate::clock::Slot;
+use crate::op::AccessKind;
+use crate::shadow::entries::{Entries, Entry, Hit, LAUNCHES, hit};
+use crate::shadow::rows::Rows;
+
+#[derive(Debug, Default)]
+pub(super) struct Segment {
+    pub(super) start: u64,
+    pub(super) end: u64,
+    /// The place of the segment that was accessed after this one, and likely is again: a kernel
+    /// gets the same addresses at each launch.
+    pub(super) next: usize,
+    /// Those that no later access has replaced. Two writes are among them only if they race.
+    pub(super) entries: Entries,
+    /// The access that freed these bytes. Then nothing else is kept.
+    pub(super) freed: Option<Box<Entry>>,
+    /// If the segment consists of rows that are alike: the accesses of each row. Then the two
+    /// fields above are empty.
+    pub(super) rows: Option<Box<Rows>>,
+}
+
+impl Segment {
+    pub(super) fn same(&self, other: &Self) -> bool {
+        self.entries.len() == other.entries.len()
+            && self.entries.iter().zip(other.entries.iter()).all(|(one, other)| one.same(other))
+            && match (&self.freed, &other.freed) {
+                (Some(one), Some(other)) => one.same(other),
+                (None, None) => true,
+                _ => false,
+            }
+            && match (&self.rows, &other.rows) {
+                (Some(one), Some(other)) => one.same(other),
+                (None, None) => true,
+                _ => false,
+            }
+    }
+
+    /// If there is one access, and the new one replaces it, this does so: the most frequent case.
+    pub(super) fn replace(&mut self, new: &Entry, is_before: &impl Fn(Slot, u64) -> bool) -> bool {
+        let Some(earlier) = self.entries.only() else { return false };
+        // All that an agent did is before what it does.
+        let own = earlier.slot == new.slot && earlier.time <= new.time;
+        let replaced =
+            !matches!(new.kind, AccessKind::Allocate | AccessKind::Forget | AccessKind::Free)
+                && (own || is_before(earlier.slot, earlier.time))
+                && earlier.is_replaced(new);
+        if replaced {
+            *earlier = new.clone();
+        }
+        replaced
+    }
+
+    /// The same accesses, up to another end.
+    pub(super) fn copy(&self, end: u64) -> Self {
+        let rows = self.rows.as_ref().map(|rows| {
+            let columns = rows.columns.iter();
+            let columns = columns.map(|(start, segment)| (start, segment.copy(segment.end)));
+            Box::new(Rows { pitch: rows.pitch, columns: columns.collect() })
+        });
+        let (entries, freed) = (self.entries.clone(), self.freed.clone());
+        Self { end, entries, freed, rows, ..Self::default() }
+    }
+
+    /// Rows of which all columns are alike are no rows.
+    pub(super) fn simplify(&mut self) {
+        let Some(rows) = &mut self.rows else { return };
+        if rows.columns.len() > 1 {
+            return;
+        }
+        let pitch = rows.pitch;
+        if let Some(all) = rows.columns.get_mut(0)
+            && all.end == pitch
+        {
+            self.entries = std::mem::take(&mut all.entries);
+            self.freed = all.freed.take();
+            self.rows = None;
+        }
+    }
+
+    /// The new access touches all of these bytes. `is_before` says whether an operation is over
+    /// before the new access begins.
+    pub(super) fn touch(
+        &mut self,
+        new: &Entry,
+        is_before: &impl Fn(Slot, u64) -> bool,
+        hits: &mut Vec<Hit>,
+    ) {
+        let range = self.start..self.end;
+        if let Some(rows) = &mut self.rows {
+            let columns = 0..rows.pitch;
+            rows.access(&range, &columns, new, is_before, hits);
+            self.simplify();
+            return;
+        }
+        if matches!(new.kind, AccessKind::Allocate | AccessKind::Forget) {
+            self.freed = None;
+            self.entries.clear();
+            if new.kind == AccessKind::Allocate {
+                self.entries.push(new.clone());
+            }
+            return;
+        }
+        if let Some(freed) = &self.freed {
+            hit(hits, freed, is_before(freed.slot, freed.time), range);
+            return;
+        }
+        // A call may touch the same bytes more than once, in an order of its own.
+        let is_before = |earlier: &Entry| {
+            let own = earlier.slot == new.slot && earlier.time <= new.time;
+            own || is_before(earlier.slot, earlier.time)
+        };
+        let (mut launches, mut gone, mut last_goes) = (0, 0, false);
+        self.entries.iter().for_each(|earlier| {
+            let before = is_before(earlier);
+            if !before && new.kind.conflicts(earlier.kind) {
+                hit(hits, earlier, false, range.clone());
+            }
+            let goes = before && earlier.is_replaced(new);
+            gone += usize::from(goes);
+            last_goes = goes;
+            launches += usize::from(!goes && before && earlier.of_launch);
+        });
+        // Mostly none does, or just the last one, and nothing is moved.
+        if gone == 1 && last_goes && new.kind != AccessKind::Free && launches < LAUNCHES {
+            self.entries.last_mut().into_iter().for_each(|last| *last = new.clone());
+            return;
+        }
+        if gone == 1 {
+            self.entries.remove_first(|earlier| is_before(earlier) && earlier.is_replaced(new));
+        } else if gone > 1 {
+            self.entries.retain(|earlier| !(is_before(earlier) && earlier.is_replaced(new)));
+        }
+        if launches >= LAUNCHES && new.of_launch {
+            let goes = |earlier: &Entry| earlier.of_launch && is_before(earlier);
+            (LAUNCHES..=launches).for_each(|_| self.entries.remove_first(goes));
+        }
+        if new.kind == AccessKind::Free {
+            self.entries.clear();
+            self.freed = Some(Box::new(new.clone()));
+        } else {
+            self.entries.push(new.clone());
+        }
+    }
+}
