@@ -113,7 +113,9 @@ impl Shadow {
         }
         span.reads.retain(|read| !is_before(read.slot, read.time));
         if all_before && span.reads.is_empty() && hits.len() == before {
-            for (_, segment) in span.touched.drain(..).flat_map(|part| self.segments.range(part)) {
+            for (_, segment) in
+                span.touched.drain(..).flat_map(|part| self.segments.overlapping(&part))
+            {
                 for entry in segment.entries.iter().filter(|entry| !entry.same(new)) {
                     span.below.raise(entry.slot, entry.time);
                 }
@@ -190,7 +192,11 @@ impl Shadow {
         self.add_reads(at..span.range.end, &span.reads);
     }
 
+    /// A part of another span is none: each would take the place of the other's reads.
     fn add_span(&mut self, range: &Range<u64>) {
+        if self.spans.iter().any(|span| span.overlaps(range)) {
+            return;
+        }
         if self.spans.len() == SPANS {
             let oldest = self.spans.first().map_or(0..0, |span| span.range.clone());
             self.end_spans(&oldest);

@@ -266,6 +266,43 @@ fn segments_rows_and_spans_are_as_if_each_byte_were_alone() {
     both.compare();
 }
 
+/// A part of a span that is read again and again is no span of its own: of two spans at the same
+/// bytes, each would take the place of the other's reads.
+#[test]
+fn spans_do_not_overlap() {
+    let mut both = Both::new(48);
+    let all = |both: &mut Both| (1..AGENTS).for_each(|slot| both.wait(slot, 1));
+    (0..6).for_each(|piece| both.tell(1, &[Access::write(piece * 8, 8)], None));
+    all(&mut both);
+    both.tell(2, &[Access::read(0, 48)], None);
+    both.wait(1, 2);
+    (0..3).for_each(|piece| both.tell(1, &[Access::write(piece * 8, 8)], None));
+    all(&mut both);
+    both.tell(2, &[Access::read(0, 24)], None);
+    both.wait(3, 2);
+    both.tell(3, &[Access::read(0, 24)], None);
+    both.tell(2, &[Access::read(0, 48)], None);
+    both.compare();
+}
+
+/// What a part of a span has in common with a segment before the span is an access of the span.
+#[test]
+fn a_span_is_after_what_reaches_into_it() {
+    let mut both = Both::new(56);
+    (1..7).for_each(|piece| both.tell(1, &[Access::write(piece * 8, 8)], None));
+    (2..AGENTS).for_each(|slot| both.wait(slot, 1));
+    let span = Access::read(8, 48);
+    both.tell(2, std::slice::from_ref(&span), None);
+    [1, 3].into_iter().for_each(|slot| both.wait(slot, 2));
+    both.tell(3, &[Access::write(0, 12)], None);
+    both.tell(1, &[Access::write(12, 4)], None);
+    [1, 3].into_iter().for_each(|other| both.wait(2, other));
+    both.tell(2, &[Access::read(0, 8), span.clone()], None);
+    both.wait(0, 1);
+    both.tell(0, &[span], None);
+    both.compare();
+}
+
 /// As many spans are kept as documented, and rows get as many columns. What is left out is found.
 #[test]
 fn spans_and_columns_are_bounded() {
