@@ -313,7 +313,7 @@ fn expected(order: HostOrder, steps: &[Step]) -> Expected {
     for (line, step) in steps.iter().enumerate() {
         reference.step(line + 1, step);
     }
-    reference.expected
+    reference.into_expected()
 }
 
 /// How many pairs both find, or where the two differ.

@@ -1,0 +1,208 @@
+//! What reports say of the calls.
+
+use crate::feed::{A, B, Count, DEVICE, EVENT, findings};
+use cuda_order_check_engine::feed::{Feed, GraphNode, GraphWork, Memory, Observer};
+use cuda_order_check_engine::{
+    Access, EventId, Finding, GraphId, Options, Problem, StreamId, ThreadId, Warnings,
+};
+
+/// A misuse of an object, and a race, are each reported once for the two calls by their places: in a
+/// loop there is one, and of another call, or of another problem, there is another one.
+#[test]
+fn what_is_found_again_is_reported_once() {
+    const DESTROYED: Problem = Problem::UseAfterDestroy;
+    const IN_USE: Problem = Problem::DestroyedWhileUsed;
+    let misuses = |uses: &[(&'static str, &'static str, Problem)]| {
+        findings(|feed| {
+            for (at, (destroys, uses, problem)) in uses.iter().enumerate() {
+                feed.begin(destroys, 10 + 2 * at as u64, None);
+                let earlier = feed.caller();
+                feed.begin(uses, 11 + 2 * at as u64, None);
+                feed.object_misused(*problem, earlier);
+            }
+        })
+    };
+    let (one, two) = (("destroy", "record", DESTROYED), ("destroy", "wait", DESTROYED));
+    for (uses, found) in [
+        (&[one][..], 1),
+        (&[one, one, one], 1),
+        (&[one, two, one, two], 2),
+        (&[one, ("destroy again", "record", DESTROYED)], 2),
+        (&[("synchronize", "destroy", IN_USE), ("synchronize", "destroy", IN_USE)], 1),
+    ] {
+        assert_eq!(misuses(uses), found, "{uses:?}");
+    }
+    let races = |names: &[&'static str]| {
+        findings(|feed| {
+            for (at, name) in names.iter().enumerate() {
+                feed.begin(name, 10 + at as u64, None);
+                let stream = StreamId(at as u64 % 2 + 0xa);
+                feed.write(stream, None, &[Access::write(DEVICE, 64)]);
+            }
+        })
+    };
+    assert_eq!(races(&["memset", "copy"]), 1);
+    assert_eq!(races(&["memset", "copy", "memset", "copy"]), 1);
+    assert_eq!(races(&["memset", "copy", "memset", "other", "memset"]), 2);
+}
+
+/// The place of each side in words, as a report in JSON has it.
+#[test]
+fn the_place_of_an_access_is_in_words() {
+    #[derive(Default)]
+    struct Places(Vec<String>);
+
+    impl Observer for Places {
+        fn thread(&self) -> ThreadId {
+            ThreadId(1)
+        }
+
+        fn thread_name(&self, thread: ThreadId) -> String {
+            thread.0.to_string()
+        }
+
+        fn finding(&mut self, finding: Finding) {
+            let report = finding.report().expect("an error");
+            self.0.extend([&report.first, &report.second].map(|side| side.agent.to_string()));
+        }
+    }
+
+    type Call = fn(&mut Feed<Places>);
+    let node = |work| GraphNode { work, after: Vec::new() };
+    let work = || vec![GraphWork::Work(vec![Access::write(DEVICE, 64)])];
+    let others = || vec![GraphWork::Work(Vec::new())];
+    for (graph, place) in [
+        (vec![node(work())], "node 0 of a graph in stream 0xa"),
+        (vec![node(others()), node(others()), node(work())], "node 2 of a graph in stream 0xa"),
+    ] {
+        let others: [(Call, &str); 3] = [
+            (|feed| feed.work(B, &[Access::read(DEVICE, 4)]), "stream 0xb"),
+            (|feed| feed.host(&[Access::read(DEVICE, 4)]), "thread 1"),
+            (
+                |feed| {
+                    feed.stream_name(B, "copies");
+                    feed.write(B, None, &[Access::write(DEVICE, 4)]);
+                },
+                "stream 0xb \"copies\"",
+            ),
+        ];
+        for (other, second) in others {
+            let mut feed = Feed::new(Options::default(), Places::default());
+            feed.begin("calls", 1, None);
+            feed.allocate(DEVICE, 4096, Memory::Device);
+            feed.graph(GraphId(1), graph.clone());
+            feed.launch(A, GraphId(1));
+            feed.launched();
+            other(&mut feed);
+            assert_eq!(feed.observer().0, [place, second]);
+        }
+    }
+}
+
+/// A stream has its name in reports whenever that was given, also before the stream is known, and the
+/// last one that it had until the report.
+#[test]
+fn a_stream_has_its_name_whenever_it_was_given() {
+    type Call = fn(&mut Feed<Count>);
+    let named: Call = |feed| feed.stream_name(A, "uploads");
+    let used: Call = |feed| feed.write(A, None, &[Access::write(DEVICE, 64)]);
+    let other: Call = |feed| feed.write(B, None, &[Access::write(DEVICE, 64)]);
+    let renamed: Call = |feed| feed.stream_name(A, "downloads");
+    for (calls, name) in [
+        (&[used, other][..], None),
+        (&[named, used, other], Some("uploads")),
+        (&[used, named, other], Some("uploads")),
+        (&[other, named, used], Some("uploads")),
+        (&[named, renamed, used, other], Some("downloads")),
+        (&[used, other, named], None),
+    ] {
+        let mut feed = Feed::new(Options::default(), Count::default());
+        feed.begin("calls", 1, None);
+        feed.allocate(DEVICE, 4096, Memory::Device);
+        calls.iter().for_each(|call| call(&mut feed));
+        let Count(count, text) = feed.observer();
+        let found = ["uploads", "downloads"].map(|of| text.contains(of).then_some(of));
+        assert_eq!((*count, found.into_iter().flatten().next()), (1, name), "{text}");
+    }
+}
+
+/// A finding says what there was between its calls, and of much of it the last.
+#[test]
+fn the_last_calls_between_are_remembered() {
+    type Note = fn(&mut Feed<Count>, StreamId);
+    let query: Note = |feed, stream| {
+        feed.record(EventId(stream.0), stream);
+        feed.event_query(EventId(stream.0), false);
+    };
+    // With how many others it is forgotten, and whether it is of the first one's stream.
+    let cases: [(&str, Note, usize, bool, &str); 5] = [
+        (
+            "cuEventRecord",
+            |feed, stream| feed.call_failed(Some(stream), 400),
+            64,
+            true,
+            "error 400",
+        ),
+        ("cuStreamWaitEvent", |feed, at| feed.call_failed(Some(at), 401), 64, false, "error 401"),
+        ("cuEventRecord", |feed, stream| feed.record(EVENT, stream), 128, true, "only the wait"),
+        (
+            "cuStreamWaitEvent",
+            |feed, stream| {
+                feed.event_exported(EVENT, None);
+                feed.wait(stream, EVENT);
+            },
+            usize::MAX,
+            false,
+            "waited for interprocess event",
+        ),
+        ("cuEventQuery", query, 8, true, "was not done"),
+    ];
+    for (name, note, most, of_first, text) in cases {
+        for (before, after) in [(0, 2), (0, most - 1), (0, most), (most, 0), (2 * most.min(500), 2)]
+        {
+            if before.max(after) > 1000 {
+                continue;
+            }
+            let options = Options::new().warnings(Warnings::all());
+            let mut feed = Feed::new(options, Count::default());
+            let mut number = 0;
+            let mut begin = |feed: &mut Feed<Count>, name| {
+                number += 1;
+                feed.begin(name, number, None);
+            };
+            begin(&mut feed, "cuMemsetD8Async");
+            feed.work(A, &[Access::write(DEVICE, 64)]);
+            let mut others = (0x100..).map(StreamId);
+            for _ in 0..before {
+                begin(&mut feed, name);
+                note(&mut feed, others.next().expect("one"));
+            }
+            begin(&mut feed, name);
+            note(&mut feed, if of_first { A } else { B });
+            for _ in 0..after {
+                begin(&mut feed, name);
+                note(&mut feed, others.next().expect("one"));
+            }
+            begin(&mut feed, "read");
+            match text {
+                "was not done" => feed.host(&[Access::read(DEVICE, 64)]),
+                _ => feed.work(B, &[Access::read(DEVICE, 64)]),
+            }
+            let found = &feed.observer().1;
+            let place = format!("{name}, {text}, {before} before and {after} after: {found}");
+            assert!(found.contains("read"), "{place}");
+            assert_eq!(found.contains(text), after < most, "{place}");
+        }
+    }
+    // Of what a stream waited for and is not known, the last three.
+    let mut feed = Feed::new(Options::default(), Count::default());
+    for number in 1..=5 {
+        feed.begin("cuStreamWaitEvent", number, None);
+        feed.event_exported(EVENT, None);
+        feed.wait(B, EVENT);
+    }
+    feed.work(A, &[Access::write(DEVICE, 64)]);
+    feed.work(B, &[Access::read(DEVICE, 64)]);
+    let named = (1..=5).filter(|at| feed.observer().1.contains(&format!("call #{at} (cuStreamW")));
+    assert_eq!(named.collect::<Vec<_>>(), [3, 4, 5], "{}", feed.observer().1);
+}

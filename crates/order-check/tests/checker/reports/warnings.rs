@@ -1,0 +1,135 @@
+//! Warnings.
+
+use std::borrow::Cow;
+
+use crate::common::Do;
+use crate::reports::{Program, write};
+use cuda_order_check_engine::{
+    Access, Call, Checker, EventId, Finding, Op, Options, StreamId, ThreadId, Warnings, What,
+};
+
+/// As many pairs of places are kept as documented, of warnings as well.
+#[test]
+fn warnings_are_bounded() {
+    let mut checker = Checker::new(Options::new().warnings(Warnings::all()));
+    let wait = |checker: &mut Checker, line| {
+        let file = Cow::Borrowed("a.rs");
+        let at = cuda_order_check_engine::Location { file, line, column: 1 };
+        let wait = Op::Wait { stream: StreamId(1), event: EventId(1), external: false };
+        checker.apply(Call::new("wait", 1, ThreadId(1)).at(at), wait);
+    };
+    (0..(1 << 16) + 8).for_each(|line| wait(&mut checker, line));
+    assert_eq!(checker.take_findings().len(), 1 << 16);
+}
+
+/// A record that replaces an earlier one in the same stream covers it. Only a wait of the host, of a
+/// third thread, may mean the earlier one.
+#[test]
+fn a_record_that_is_covered_is_lost_to_a_thread_that_waits() {
+    for (threads, waits, found) in [
+        ([1, 1, 2], Do::Sync(What::Event(EventId(1))), 1),
+        ([1, 2, 3], Do::Sync(What::Event(EventId(1))), 1),
+        ([1, 2, 1], Do::Sync(What::Event(EventId(1))), 0),
+        ([1, 2, 2], Do::Sync(What::Event(EventId(1))), 0),
+        ([1, 1, 3], Do::Wait(2, 1), 0),
+        ([1, 2, 3], Do::Wait(2, 1), 0),
+    ] {
+        let mut warnings = Warnings::default();
+        warnings.lost_record = true;
+        let mut checker = Checker::new(Options::new().warnings(warnings));
+        let mut tell = |number, thread, does: Do| {
+            checker.apply(Call::new("call", number, ThreadId(thread)), does.op());
+        };
+        tell(1, threads[0], write(1));
+        tell(2, threads[0], Do::Record(1, 1));
+        tell(3, threads[1], write(1));
+        tell(4, threads[1], Do::Record(1, 1));
+        tell(5, threads[2], waits);
+        assert_eq!(checker.take_findings().len(), found, "{threads:?}");
+    }
+}
+
+/// A program that is wrong in each way that there is a warning for.
+fn doubtful(warnings: Warnings) -> Vec<String> {
+    let mut program = Program::with(Options::new().warnings(warnings));
+    program
+        .tell("never", Do::Wait(2, 1))
+        .tell("work", write(1))
+        .tell("lost", Do::Record(2, 1))
+        .tell("work", Do::Work(2, vec![Access::write(0x2000, 64)]))
+        .tell("again", Do::Record(2, 2))
+        .tell("late", Do::Wait(3, 2))
+        .tell("useless", Do::Wait(2, 2))
+        .tell("query", Do::Query(What::Stream(StreamId(1)), false))
+        .tell("capture", Do::Capture(2))
+        .tell("captured", Do::Record(4, 2))
+        .tell("captured", Do::EndCapture(2, 1))
+        .tell("leak", Do::Wait(3, 4))
+        .tell("read", Do::Host(vec![Access::read(0x1000, 64)]));
+    let warning =
+        |finding: &Finding| matches!(finding, Finding::Warning(_)).then(|| finding.to_string());
+    program.checker.take_findings().iter().filter_map(warning).collect()
+}
+
+#[test]
+fn each_warning_has_its_switch_and_its_sentence() {
+    assert!(doubtful(Warnings::default()).is_empty());
+    let never = "warning: call #1 (never) waits for nothing: event 0x1 was never recorded";
+    let lost = "warning: call #6 (late) does not wait for the work before call #3 (lost): call #5 \
+                (again) recorded event 0x2 again while that work was pending and before anything \
+                had waited for it";
+    let useless = "warning: call #7 (useless) adds no order: its stream is already after the work \
+                   that event 0x2 recorded";
+    let leak = "warning: call #12 (leak) leaves a capture: event 0x4 has work in a graph only, and \
+        orders nothing outside it";
+    let query =
+        "warning: call #13 (read) touches the result of work that was not done at call #8 (query)";
+    assert_eq!(doubtful(Warnings::all()), [never, lost, useless, leak, query]);
+    let only = |enable: fn(&mut Warnings)| {
+        let mut warnings = Warnings::NONE;
+        enable(&mut warnings);
+        doubtful(warnings)
+    };
+    assert_eq!(only(|warnings| warnings.never_recorded = true), [never]);
+    assert_eq!(only(|warnings| warnings.lost_record = true), [lost]);
+    assert_eq!(only(|warnings| warnings.useless_wait = true), [useless]);
+    assert_eq!(only(|warnings| warnings.capture_leak = true), [leak]);
+    assert_eq!(only(|warnings| warnings.ignored_query = true), [query]);
+}
+
+/// A call that waits for long is warned about as one that is reported at its end.
+#[test]
+fn a_wait_that_begins_is_warned_about() {
+    let mut program = Program::with(Options::new().warnings(Warnings::all()));
+    program.tell("create", Do::Event(1, false));
+    let wait = Call::new("wait", 7, ThreadId(1));
+    let mark = program.checker.begin_wait(wait.clone(), What::Event(EventId(1)));
+    program.checker.reached(&wait, &mark);
+    assert_eq!(
+        program.findings(),
+        ["warning: call #7 (wait) waits for nothing: event 0x1 was never recorded"]
+    );
+    // It has waited for the first record, which is therefore not lost.
+    program.tell("write", write(1)).tell("record", Do::Record(1, 1));
+    program.checker.begin_wait(wait, What::Event(EventId(1)));
+    program.tell("record", Do::Record(1, 1)).tell("wait", Do::Wait(2, 1));
+    assert_eq!(program.findings(), [""; 0]);
+}
+
+/// Where a driver refuses what leaves a capture, it says so.
+#[test]
+fn a_refused_use_of_captured_work_is_a_warning() {
+    for (warnings, expected) in [(Warnings::default(), 0), (Warnings::all(), 2)] {
+        let mut program = Program::with(Options::new().warnings(warnings));
+        for what in [What::Event(EventId(1)), What::Stream(StreamId(1))] {
+            let call = Call::new("cuStreamEndCapture", 3, ThreadId(1));
+            program.checker.apply(call, Op::CaptureLeft { what });
+        }
+        let findings = program.findings();
+        assert_eq!(findings.len(), expected);
+        if let [event, stream] = &findings[..] {
+            assert!(event.contains("leaves a capture: event 0x1 has work in a graph only"));
+            assert!(stream.contains("leaves a capture: stream copies has work"), "{stream}");
+        }
+    }
+}
