@@ -76,8 +76,11 @@ impl Allocations {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::op::ThreadId;
+    use std::ops::Range;
+    use std::sync::Arc;
+
+    use super::{Allocations, FREED};
+    use crate::op::{Call, ThreadId};
 
     /// One byte of an allocation is enough, and none of its neighbours ends with it.
     #[test]

@@ -123,14 +123,15 @@ fn waits(_: &File) -> io::Result<()> {
 #[cfg(all(test, unix, feature = "process"))]
 mod tests {
     use std::ffi::CString;
-    use std::io::Write;
+    use std::fs::{self, File, OpenOptions};
+    use std::io::{self, Read, Write};
     use std::os::fd::AsRawFd;
     use std::os::unix::ffi::OsStrExt;
-    use std::path::PathBuf;
+    use std::path::{Path, PathBuf};
     use std::sync::mpsc;
     use std::time::Duration;
 
-    use super::*;
+    use super::{MOST, anew, appended, at_once, text};
 
     type Open = fn(&Path) -> io::Result<File>;
     const AT_END: Open = |path| appended(path);

@@ -471,7 +471,7 @@ impl Findings {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{Suppression, matches};
 
     #[test]
     fn suppressions_are_parsed() {

@@ -238,7 +238,7 @@ pub(crate) fn outline(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{Frame, Owner, outline, short};
 
     #[test]
     fn frames_are_parsed() {

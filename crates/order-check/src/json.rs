@@ -184,7 +184,7 @@ impl Finding {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::quoted;
 
     #[test]
     fn text_is_escaped() {

@@ -177,7 +177,9 @@ unsafe fn exported(dynamic: usize, bias: usize, address: usize) -> Option<String
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use core::ffi::CStr;
+
+    use super::at;
 
     /// What the loader says itself.
     fn asked(address: usize) -> libc::Dl_info {

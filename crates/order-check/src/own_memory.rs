@@ -45,7 +45,7 @@ fn of_file(address: u64, count: usize) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{of_file, read};
 
     #[test]
     fn what_is_not_there_is_not_read() {

@@ -135,7 +135,7 @@ fn result(finding: &Finding, with: With<'_>) -> Object {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::uri;
 
     #[test]
     fn a_path_is_a_uri() {

@@ -175,9 +175,10 @@ pub(crate) fn here() -> (Arc<Backtrace>, u64) {
 // Miri walks no stack of the unwinder's.
 #[cfg(all(test, not(miri)))]
 mod tests {
-    use std::sync::PoisonError;
+    use std::backtrace::Backtrace;
+    use std::sync::{Arc, Mutex, PoisonError};
 
-    use super::*;
+    use super::{KEPT_STACKS, here};
 
     /// One test at a time, as a stack that another thread is looking for is not waited for.
     static ALONE: Mutex<()> = Mutex::new(());

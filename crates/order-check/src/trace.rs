@@ -301,7 +301,7 @@ mod python {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{addresses, demangle_with, frames, python_frames, readable};
 
     #[test]
     fn names_of_cpp_are_as_in_the_source() {
@@ -356,6 +356,8 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn a_stack_of_addresses_has_names_and_modules() {
+        use super::Trace;
+
         let code = libc::getpid as *const () as usize;
         let python = "File \"game.py\", line 7 in upload\n".to_owned();
         let text = Trace::of(vec![code + 1, 16], python).to_string();

@@ -46,14 +46,14 @@ macro_rules! functions {
 
         #[allow(non_upper_case_globals)]
         mod places {
-            use super::*;
+            use super::{AtomicPtr, c_void};
             $(pub(super) static $name: AtomicPtr<c_void> =
                 AtomicPtr::new(core::ptr::null_mut());)*
         }
 
         #[allow(non_upper_case_globals)]
         mod names {
-            use super::*;
+            use super::CStr;
             $(pub(super) const $name: &CStr =
                 // SAFETY: the text ends with the one zero.
                 unsafe {

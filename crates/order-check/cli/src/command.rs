@@ -186,7 +186,11 @@ impl Action {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::ffi::OsString;
+
+    use super::{Action, Failure, HELP, parse};
+
+    use lexopt::Parser;
 
     fn parsed(text: &str) -> Result<Action, Failure> {
         parse(Parser::from_args(text.split_whitespace()))

@@ -32,7 +32,7 @@ macro_rules! trampolines {
     ($($name:ident)*) => {
         #[allow(non_upper_case_globals)]
         mod slots {
-            use super::*;
+            use super::{AtomicBool, AtomicPtr, AtomicU64, Slot, c_void, first_call};
             $(pub(super) static $name: Slot = Slot {
                 target: AtomicPtr::new(first_call as *const () as *mut c_void),
                 count: AtomicU64::new(0),

@@ -380,10 +380,13 @@ impl Candidates<'_> {
 mod tests {
     use std::sync::Arc;
 
-    use super::*;
-    use crate::op::{Call, ContextId, Launch, Launched, StreamId, StreamKind, ThreadId};
-    use crate::report::{Agent, Part, StreamName};
-    use crate::shadow::Origin;
+    use super::{ADDRESSES, LAUNCHES, Nearby};
+    use crate::allocations::Allocations;
+    use crate::op::{
+        Access, AccessKind, Call, ContextId, Launch, Launched, StreamId, StreamKind, ThreadId,
+    };
+    use crate::report::{Agent, Part, StreamName, Who};
+    use crate::shadow::{Entry, Origin};
 
     #[derive(Debug)]
     struct Kernel;

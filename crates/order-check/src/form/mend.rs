@@ -219,7 +219,8 @@ fn upload(first: &Side) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::Api;
+    use crate::form::places::Way;
 
     #[test]
     fn each_api_has_its_own_words() {

@@ -145,8 +145,8 @@ pub(crate) fn named(call: &Call) -> String {
 mod tests {
     use std::sync::Arc;
 
-    use super::*;
-    use crate::op::ThreadId;
+    use super::ways;
+    use crate::op::{Call, ThreadId};
 
     fn shown(texts: [&str; 2]) -> [String; 2] {
         let [one, two] = texts.map(|text| {

@@ -138,7 +138,8 @@ pub(super) fn variable(line: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{FUNCTION, KERNEL, cut, cut_end, function, kernel, merged, range, size, variable};
+    use crate::frames::Frame;
 
     #[test]
     fn names_of_kernels_are_cut_in_their_templates() {

@@ -1,6 +1,12 @@
 //! Programs in C.
 
-use super::*;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use super::Folder;
+
+use cuda_test_harness::{say_not_run, shared_library};
 
 #[test]
 fn a_program_in_c_declares_what_its_kernels_do() {

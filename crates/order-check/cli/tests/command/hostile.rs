@@ -1,9 +1,14 @@
 //! Programs, and surroundings, that are unkind to the library.
 
+use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
+use super::Folder;
 use super::compiled::{compiled, run_compiled};
-use super::*;
+
+use cuda_test_harness::{say_not_run, shared_library};
 
 /// What programs in C begin with.
 const HEAD: &str = r#"

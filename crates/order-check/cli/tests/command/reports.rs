@@ -1,8 +1,12 @@
 //! What reports and the summary say of records, of calls that failed, and of orders that are assumed.
 
+use std::process::Command;
+
+use super::Folder;
 use super::compiled::run_compiled;
 use super::hostile::program;
-use super::*;
+
+use cuda_test_harness::shared_library;
 
 /// Runs a case of a program in C, on three devices.
 fn run(folder: &Folder, name: &str, case: &str) -> String {

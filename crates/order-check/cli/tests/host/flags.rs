@@ -1,6 +1,8 @@
 //! Values that streams write, for which the host polls.
 
-use super::*;
+use std::ffi::c_void;
+
+use super::{LARGE, PAGE, Program};
 
 /// A word of pinned memory on a page of its own, as a flag of the stream.
 pub(super) struct Flag<'a> {

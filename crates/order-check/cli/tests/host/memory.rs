@@ -1,7 +1,10 @@
 //! Kinds of memory, and how it ends.
 
+use std::ffi::c_uint;
+
+use super::calls::direct_write;
 use super::flags::Flag;
-use super::*;
+use super::{Cuda, LARGE, PAGE, Program};
 
 /// Four pages, which the software driver can map once more.
 pub(super) fn four_pages() -> *mut u8 {

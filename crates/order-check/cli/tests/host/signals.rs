@@ -1,0 +1,104 @@
+//! Programs with handlers, masks and children of their own.
+
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::calls::direct_write;
+use super::{LARGE, PAGE, Program};
+
+pub(super) static FAULTS: AtomicUsize = AtomicUsize::new(0);
+
+pub(super) extern "C" fn own_handler(_: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
+    FAULTS.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: the page of the fault, which is the program's.
+    unsafe { libc::mprotect((*info).si_addr(), PAGE, libc::PROT_READ | libc::PROT_WRITE) };
+}
+
+/// The program protects pages of its own as well.
+pub(super) fn own_faults(p: &Program) {
+    // SAFETY: a new page, an action for SIGSEGV, and its place.
+    unsafe {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANON;
+        let page = libc::mmap(std::ptr::null_mut(), PAGE, libc::PROT_NONE, flags, -1, 0);
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = own_handler as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO;
+        assert_eq!(libc::sigaction(libc::SIGSEGV, &action, std::ptr::null_mut()), 0);
+        p.download(0, LARGE);
+        // Again, now that there is another handler in front of it.
+        let mut old: libc::sigaction = std::mem::zeroed();
+        assert_eq!(libc::sigaction(libc::SIGSEGV, &action, &mut old), 0);
+        assert_eq!(old.sa_sigaction, action.sa_sigaction);
+        assert_eq!(old.sa_flags & libc::SA_SIGINFO, libc::SA_SIGINFO);
+        page.cast::<u8>().write_volatile(1);
+        assert_eq!(FAULTS.load(Ordering::Relaxed), 1);
+        p.any_call();
+    }
+    p.wait();
+    p.read(3);
+    assert_eq!(FAULTS.load(Ordering::Relaxed), 1);
+}
+
+/// A child has the pages as they would be.
+pub(super) fn forked(p: &Program) {
+    p.download(0, LARGE);
+    // SAFETY: the child only reads, and ends.
+    unsafe {
+        let child = libc::fork();
+        if child == 0 {
+            let written = direct_write(p.pinned);
+            p.write(LARGE - 1);
+            libc::_exit(if written == 8192 { 3 } else { 4 });
+        }
+        let mut status = 0;
+        assert_eq!(libc::waitpid(child, &mut status, 0), child);
+        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 3, "{status:#x}");
+    }
+    p.wait();
+    p.read(3);
+}
+
+pub(super) fn block_signals() {
+    // SAFETY: a set of signals.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&mut set);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+    }
+}
+
+/// A thread blocks all signals.
+pub(super) fn blocked(p: &Program) {
+    p.download(0, LARGE);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            block_signals();
+            p.wait();
+            p.read(0);
+        });
+    });
+}
+
+pub(super) static HANDLED: AtomicUsize = AtomicUsize::new(0);
+
+/// Reads the byte whose address it finds.
+pub(super) extern "C" fn reads_in_handler(_: c_int) {
+    let at: *const u8 = std::ptr::with_exposed_provenance(HANDLED.load(Ordering::Relaxed));
+    // SAFETY: pinned memory.
+    unsafe { at.read_volatile() };
+}
+
+/// A handler that blocks all signals has a fault like any other code.
+pub(super) fn full_mask(p: &Program) {
+    HANDLED.store(p.pinned.expose_provenance(), Ordering::Relaxed);
+    p.download(0, LARGE);
+    p.wait();
+    // SAFETY: an action for a signal, and a call of its handler.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = reads_in_handler as *const () as usize;
+        libc::sigfillset(&mut action.sa_mask);
+        assert_eq!(libc::sigaction(libc::SIGUSR1, &action, std::ptr::null_mut()), 0);
+        assert_eq!(libc::raise(libc::SIGUSR1), 0);
+    }
+}
