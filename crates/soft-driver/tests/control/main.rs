@@ -9,6 +9,9 @@ use cuda_events_test_support::raw as common;
 
 mod busy;
 mod control;
+mod failures;
+mod faults;
+mod leaks;
 mod pending;
 mod targets;
 mod virtual_time;
