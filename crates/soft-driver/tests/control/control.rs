@@ -1,5 +1,6 @@
 //! What a test can do with the driver: the log, text commands, time, the seeded scheduler, the ends
 //! of a driver.
+
 use crate::common;
 
 use std::ptr::null_mut;

@@ -1,4 +1,5 @@
 //! Contexts that fail.
+
 use crate::common;
 
 use std::ptr::null_mut;

@@ -1,4 +1,5 @@
 //! Faults that calls have, and calls and host functions that are held.
+
 use crate::common;
 
 use std::ptr::null_mut;

@@ -1,4 +1,5 @@
 //! What is left alive, and what is lost with its context.
+
 use crate::common;
 
 use std::ptr::{null_mut, without_provenance_mut};
