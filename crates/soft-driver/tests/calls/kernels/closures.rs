@@ -4,8 +4,8 @@ use crate::common;
 
 use std::ffi::CString;
 use std::ptr::{null_mut, without_provenance_mut};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use common::*;
