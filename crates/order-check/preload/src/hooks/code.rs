@@ -6,7 +6,7 @@ use crate::call::{Call, Code, Handle, OK, read};
 use crate::code::image::Image;
 use crate::watch::Watch;
 use crate::watch::memory::await_all;
-use crate::watch::walk::{around, enter};
+use crate::watch::walk::{around, locked};
 
 /// The load of a module waits for all work before, as an H200 has shown, and libraries seem to rely
 /// on it.
@@ -47,7 +47,7 @@ fn keep(owner: *mut Handle, image: Option<Image>, is_module: bool) {
         if owner == 0 {
             return;
         }
-        enter(|watch| {
+        locked(|watch| {
             let context = if is_module { watch.contexts.handle() } else { 0 };
             watch.kernels.images.load(owner, context, image);
         });
@@ -71,7 +71,7 @@ pub(crate) fn take(
     if code == OK {
         // SAFETY: the place for the handle, which a success has written.
         let function = unsafe { read(function) };
-        enter(|watch| watch.kernels.images.take(function, owner));
+        locked(|watch| watch.kernels.images.take(function, owner));
     }
     code
 }
@@ -85,7 +85,7 @@ pub(crate) fn load_kernel(
     kernel: Handle,
 ) -> Code {
     // The runtime asks anew at each launch.
-    let known = enter(|watch| {
+    let known = locked(|watch| {
         let known = watch.only_submits()
             && watch.kernels.loaded.contains(&(watch.contexts.handle(), kernel));
         if known {

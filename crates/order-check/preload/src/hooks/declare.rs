@@ -5,13 +5,13 @@ use cuda_order_check_engine::{Access, Finding};
 use crate::call::{Address, Call, Handle};
 use crate::model::launch::Node;
 use crate::report::output::LAUNCHES;
-use crate::watch::walk::{begin, enter, with};
+use crate::watch::walk::{begin_call, caught_up, locked};
 
 /// The findings since the last call.
 pub fn take_findings() -> Vec<Finding> {
     // What was found so far is judged after this.
-    with(|_| ());
-    enter(|watch| watch.feed.observer_mut().take()).unwrap_or_default()
+    caught_up(|_| ());
+    locked(|watch| watch.feed.observer_mut().take()).unwrap_or_default()
 }
 
 /// Has the findings so far written. None of them waits for the next launch, which would show where its
@@ -31,7 +31,7 @@ pub fn declare(
 ) {
     let access = if write { Access::write } else { Access::read }(address, bytes);
     let call = Call { name, per_thread: false };
-    begin(&call, |watch| match stream {
+    begin_call(&call, |watch| match stream {
         Some(stream) => {
             let stream = watch.stream(&call, stream);
             watch.feed.work(stream, &[access]);
@@ -46,7 +46,7 @@ pub fn declare(
 /// Reports name the stream so.
 pub fn name_stream(stream: Handle, name: &str) {
     let call = Call { name: "cuda_order_check_name_stream", per_thread: false };
-    begin(&call, |watch| {
+    begin_call(&call, |watch| {
         let stream = watch.stream(&call, stream);
         watch.feed.stream_name(stream, name);
     });

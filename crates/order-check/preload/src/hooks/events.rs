@@ -7,7 +7,7 @@ use cuda_order_check_engine::EventId;
 use crate::call::{Call, Code, EXTERNAL, Handle, NOT_READY, OK, read};
 use crate::hooks::objects;
 use crate::watch::Watch;
-use crate::watch::walk::{after, begin};
+use crate::watch::walk::{after_success, begin_call};
 
 pub(crate) fn event_created(watch: &mut Watch, event: Handle, imported: bool) {
     watch.in_use.created(event);
@@ -15,7 +15,7 @@ pub(crate) fn event_created(watch: &mut Watch, event: Handle, imported: bool) {
 }
 
 pub(crate) fn create(call: &Call, real: impl FnOnce() -> Code, event: *mut Handle) -> Code {
-    after(call, real, |watch| {
+    after_success(call, real, |watch| {
         // SAFETY: the place for the handle, which a success has written.
         event_created(watch, unsafe { read(event) }, false)
     })
@@ -31,7 +31,7 @@ pub(crate) fn record(
     event: Handle,
     stream: Handle,
 ) -> Code {
-    after(call, real, |watch| {
+    after_success(call, real, |watch| {
         let stream = watch.stream(call, stream);
         // It may be one that no hook has created.
         watch.in_use.created(event);
@@ -51,7 +51,7 @@ pub(crate) fn record_with_flags(
     if flags & EXTERNAL == 0 {
         return record(call, real, event, stream);
     }
-    after(call, real, |watch| {
+    after_success(call, real, |watch| {
         let stream = watch.stream(call, stream);
         watch.feed.record_external(EventId(event as u64), stream);
     })
@@ -60,7 +60,7 @@ pub(crate) fn record_with_flags(
 pub(crate) fn query(call: &Call, real: impl FnOnce() -> Code, event: Handle) -> Code {
     let code = real();
     if code == OK || code == NOT_READY {
-        begin(call, |watch| watch.feed.event_query(EventId(event as u64), code == OK));
+        begin_call(call, |watch| watch.feed.event_query(EventId(event as u64), code == OK));
     }
     code
 }
@@ -76,17 +76,17 @@ pub(crate) fn elapsed(
     start: Handle,
     end: Handle,
 ) -> Code {
-    after(call, real, |watch| {
+    after_success(call, real, |watch| {
         watch.feed.event_query(EventId(start as u64), true);
         watch.feed.event_query(EventId(end as u64), true);
     })
 }
 
 pub(crate) fn exported(call: &Call, real: impl FnOnce() -> Code, event: Handle) -> Code {
-    after(call, real, |watch| watch.feed.event_exported(EventId(event as u64), None))
+    after_success(call, real, |watch| watch.feed.event_exported(EventId(event as u64), None))
 }
 
 pub(crate) fn imported(call: &Call, real: impl FnOnce() -> Code, event: *mut Handle) -> Code {
     // SAFETY: the place for the handle, which a success has written.
-    after(call, real, |watch| event_created(watch, unsafe { read(event) }, true))
+    after_success(call, real, |watch| event_created(watch, unsafe { read(event) }, true))
 }

@@ -20,7 +20,7 @@ use crate::model::under_way::Visible;
 use crate::model::values::{Flag, load};
 use crate::watch::Watch;
 use crate::watch::pinned::watch_launch;
-use crate::watch::walk::{after, begin, with};
+use crate::watch::walk::{after_success, begin_call, caught_up};
 
 /// An executable graph has the nodes of a graph.
 pub(crate) fn instantiated(watch: &mut Watch, graph: Handle, exec: Handle) {
@@ -184,7 +184,7 @@ pub(crate) fn instantiate(
 ) -> Code {
     /// `CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH`.
     const DEVICE_LAUNCH: u64 = 4;
-    after(call, real, |watch| {
+    after_success(call, real, |watch| {
         watch.seen.launchable += u64::from(flags & DEVICE_LAUNCH != 0);
         // SAFETY: the place for the handle, which a success has written.
         let exec = unsafe { read(exec) };
@@ -200,7 +200,7 @@ pub(crate) fn duplicate(
     clone: *mut Handle,
     graph: Handle,
 ) -> Code {
-    after(call, real, |watch| {
+    after_success(call, real, |watch| {
         // SAFETY: as above.
         let clone = unsafe { read(clone) };
         let nodes = watch.graphs.of_graph.get(&graph).cloned();
@@ -224,7 +224,7 @@ pub(crate) fn set_kernel<T: Copy + Default + Into<KernelNode>>(
     node: Handle,
     of: *const T,
 ) -> Code {
-    after(call, real, |watch| {
+    after_success(call, real, |watch| {
         // SAFETY: NULL or the program's description.
         let work = kernel_work(watch, &unsafe { read(of) }.into());
         watch.graphs.set_node(exec, node, work);
@@ -238,7 +238,7 @@ pub(crate) fn set_copy(
     node: Handle,
     of: *const CUDA_MEMCPY3D,
 ) -> Code {
-    after(call, real, |watch| {
+    after_success(call, real, |watch| {
         // SAFETY: as above.
         let of = unsafe { read(of) };
         watch.graphs.set_node(exec, node, Work::of_copy(of));
@@ -252,7 +252,7 @@ pub(crate) fn set_memset(
     node: Handle,
     of: *const CUDA_MEMSET_NODE_PARAMS,
 ) -> Code {
-    after(call, real, |watch| {
+    after_success(call, real, |watch| {
         // SAFETY: as above.
         let of = unsafe { read(of) };
         watch.graphs.set_node(exec, node, Work::of_set(&of));
@@ -260,9 +260,9 @@ pub(crate) fn set_memset(
 }
 
 pub(crate) fn destroy_node(call: &Call, real: impl FnOnce() -> Code, node: Handle) -> Code {
-    let kept = begin(call, OfNode::new).and_then(|asks| {
+    let kept = begin_call(call, OfNode::new).and_then(|asks| {
         let graph = asks.graph(node);
-        with(|watch| match graph {
+        caught_up(|watch| match graph {
             Some(graph) => watch.graphs.unknown(graph),
             // No graph has the node any longer. So any that was captured may have had it.
             None => watch.graphs.of_graph.clear(),
@@ -277,7 +277,7 @@ pub(crate) fn destroy_node(call: &Call, real: impl FnOnce() -> Code, node: Handl
 }
 
 pub(crate) fn destroy(call: &Call, real: impl FnOnce() -> Code, graph: Handle) -> Code {
-    begin(call, |watch| {
+    begin_call(call, |watch| {
         let objects = watch.host_functions.objects.remove(&graph).unwrap_or_default();
         watch.feed.graph_destroy(GraphId(graph as u64), objects);
         watch.graphs.leave(graph);
@@ -292,7 +292,7 @@ pub(crate) fn launch(
     exec: Handle,
     stream: Handle,
 ) -> Code {
-    let begun = begin(call, |watch| {
+    let begun = begin_call(call, |watch| {
         watch.seen.graphs += 1;
         let stream = watch.stream(call, stream);
         if watch.feed.capture_of(stream).is_some() {
@@ -314,7 +314,7 @@ pub(crate) fn launch(
         if code != OK {
             hosts.iter().for_each(|(host, place)| host.withdrawn(*place));
         }
-        with(|watch| watch.returned(number, code));
+        caught_up(|watch| watch.returned(number, code));
     }
     code
 }
@@ -325,7 +325,7 @@ pub(crate) fn update(
     exec: Handle,
     graph: Handle,
 ) -> Code {
-    after(call, real, |watch| {
+    after_success(call, real, |watch| {
         instantiated(watch, graph, exec);
         let mut objects = watch.host_functions.objects.remove(&exec).unwrap_or_default();
         watch.feed.objects_left(GraphId(exec as u64), objects.iter().copied());

@@ -18,7 +18,7 @@ use crate::model::under_way::Visible;
 use crate::pinned::faults::Inside;
 use crate::watch::host_functions::apply_posted;
 use crate::watch::pinned::settle_copies;
-use crate::watch::walk::{after, begin, enter, with};
+use crate::watch::walk::{after_success, begin_call, caught_up, locked};
 use crate::watch::{WATCH, Watch};
 
 /// Runs what the program has given.
@@ -123,9 +123,9 @@ pub(crate) fn submit(
             .is_none()
             .then_some(watch.host_functions.keeper)
     };
-    let asked = if handle > 1 { enter(unknown).flatten() } else { None };
+    let asked = if handle > 1 { locked(unknown).flatten() } else { None };
     let unseen = asked.is_some_and(|keeper| keeper.captured(handle) != 0);
-    let made = begin(call, |watch| {
+    let made = begin_call(call, |watch| {
         let id = watch.stream(call, stream);
         let known = watch.feed.capture_of(id).is_some();
         let captured = known || unseen;
@@ -153,7 +153,7 @@ pub(crate) fn submit(
     let raw = Arc::into_raw(host);
     let code = real(Some(raw.expose_provenance()));
     if let Some(number) = number {
-        with(|watch| watch.returned(number, code));
+        caught_up(|watch| watch.returned(number, code));
     }
     if code != OK {
         // SAFETY: the driver has not taken it.
@@ -212,7 +212,7 @@ pub(crate) fn in_node(
 ) -> Code {
     // SAFETY: NULL or the program's description.
     let CUDA_HOST_NODE_PARAMS { fn_: function, userData: data } = unsafe { read(of) };
-    let Some(asks) = begin(call, OfNode::new).filter(|_| function.is_some()) else {
+    let Some(asks) = begin_call(call, OfNode::new).filter(|_| function.is_some()) else {
         return real(of);
     };
     let keeper = match place {
@@ -238,7 +238,7 @@ pub(crate) fn in_node(
         let kept = unsafe { asks.0.give(graph, raw) };
         former.filter(|_| kept).iter().for_each(Kept::take);
     }
-    with(|watch| watch.graphs.host_node(place, host));
+    caught_up(|watch| watch.graphs.host_node(place, host));
     code
 }
 
@@ -301,7 +301,7 @@ pub(crate) unsafe fn create_object(
     function: Function,
     data: Handle,
 ) -> Code {
-    let number = begin(call, |watch| watch.values.new_place()).unwrap_or_default();
+    let number = begin_call(call, |watch| watch.values.new_place()).unwrap_or_default();
     let of = Destructor { function, data, number, object: AtomicUsize::new(0) };
     let raw = Box::into_raw(Box::new(of));
     let code = real(Some(run_destructor), raw.expose_provenance());
@@ -310,7 +310,7 @@ pub(crate) unsafe fn create_object(
         let object = unsafe { read(object) };
         // SAFETY: the program has the only references, and does not know of them yet.
         unsafe { (*raw).object.store(object, Ordering::Relaxed) };
-        with(|watch| watch.host_functions.numbers.insert(object, number));
+        caught_up(|watch| watch.host_functions.numbers.insert(object, number));
     } else {
         // SAFETY: the driver has not taken it.
         drop(unsafe { Box::from_raw(raw) });
@@ -324,7 +324,7 @@ pub(crate) fn retain_object(
     graph: Handle,
     object: Handle,
 ) -> Code {
-    after(call, real, |watch| {
+    after_success(call, real, |watch| {
         let number = watch.host_functions.numbers.get(&object).copied();
         watch.host_functions.objects.entry(graph).or_default().extend(number);
     })

@@ -11,7 +11,7 @@ use crate::model::nodes::CHANGEABLE;
 use crate::model::waiting::Submitted;
 use crate::report::trace::note;
 use crate::watch::Watch;
-use crate::watch::walk::enter;
+use crate::watch::walk::locked;
 
 /// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`.
 const SERIALIZED: CUlaunchAttributeID = CUlaunchAttributeID(6);
@@ -29,12 +29,12 @@ pub(crate) fn launched(
     if code != OK {
         return code;
     }
-    enter(|watch| {
+    locked(|watch| {
         let name = watch.kernels.name_of(&watch.questions, call, function);
         watch.seen.kernels += 1;
         // The host may access managed memory before its next call.
         let may_wait = assumes.is_none() && watch.pinned.managed == 0;
-        watch.later(call, name, stream, may_wait, |watch| {
+        watch.defer(call, name, stream, may_wait, |watch| {
             note(|| format!(" [{name}]"));
             let Watch { waiting, kernels, .. } = watch;
             if let Some(kernel) = kernels.known.get(&function) {
@@ -81,7 +81,7 @@ pub(crate) fn launch_ex(
     let stream = config.hStream.addr();
     if (0..count).map(attribute).any(|of| of.id == CHANGEABLE) {
         // The driver is asked for the node.
-        enter(|watch| {
+        locked(|watch| {
             let capture = watch.known_stream(call, stream);
             watch.graphs.partial.extend(capture.and_then(|of| watch.feed.capture_of(of)));
         });

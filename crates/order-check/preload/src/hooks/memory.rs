@@ -11,7 +11,7 @@ use crate::watch::Watch;
 use crate::watch::copies::given;
 use crate::watch::memory::{after_work_with, await_all, forget_gone, owner_ends};
 use crate::watch::pinned::pinned_begins;
-use crate::watch::walk::{after, around, begin, enter};
+use crate::watch::walk::{after_success, around, begin_call, locked};
 
 /// Code is unloaded, with its variables. It waits for all work before, as an H200 has shown of
 /// modules.
@@ -59,7 +59,7 @@ pub(crate) fn module_of(
     module: *mut Handle,
     library: Handle,
 ) -> Code {
-    after(call, real, |watch| {
+    after_success(call, real, |watch| {
         let context = watch.contexts.handle();
         // SAFETY: the place for the handle, which a success has written.
         let module = unsafe { read(module) };
@@ -76,10 +76,10 @@ pub(crate) fn owns(call: &Call, owner: Handle, address: Address, bytes: usize) {
         let of = watch.memory.owned.get(&address);
         of.is_some_and(|objects| objects.contains(&owner)) && has_bytes(watch)
     };
-    if address == 0 || bytes == 0 || enter(is_known) == Some(true) {
+    if address == 0 || bytes == 0 || locked(is_known) == Some(true) {
         return;
     }
-    begin(call, |watch| {
+    begin_call(call, |watch| {
         let (mut managed, mut context): (u32, _) = (0, 0_usize);
         if let Some(ask) = watch.questions.attribute {
             // SAFETY: places for CU_POINTER_ATTRIBUTE_IS_MANAGED and CU_POINTER_ATTRIBUTE_CONTEXT.
@@ -148,7 +148,7 @@ pub(crate) fn map_resource(
         // SAFETY: the places of the program, which a success has written.
         let (address, mut bytes) = unsafe { (read(address), read(bytes)) };
         if bytes == 0 {
-            bytes = enter(|watch| watch.questions.bytes_at(address)).flatten().unwrap_or(1);
+            bytes = locked(|watch| watch.questions.bytes_at(address)).flatten().unwrap_or(1);
         }
         owns(call, resource, address, bytes);
     }
@@ -162,7 +162,7 @@ pub(crate) fn map_external(
     address: *mut Address,
     part: *const CUDA_EXTERNAL_MEMORY_BUFFER_DESC,
 ) -> Code {
-    after(call, real, |watch| {
+    after_success(call, real, |watch| {
         // SAFETY: the place of the program, which a success has written, and its description.
         let (address, part) = unsafe { (read(address), read(part)) };
         watch.allocated(address, part.size as usize, Memory::Exported);
@@ -176,7 +176,7 @@ pub(crate) fn allocate(
     bytes: usize,
     memory: Memory,
 ) -> Code {
-    after(call, real, |watch| {
+    after_success(call, real, |watch| {
         // SAFETY: the place for the address, which a success has written.
         let address = unsafe { read(address) };
         watch.allocated(address, bytes, memory);
@@ -195,7 +195,7 @@ pub(crate) fn register(
 ) -> Code {
     /// `CU_MEMHOSTREGISTER_IOMEMORY` and `CU_MEMHOSTREGISTER_READ_ONLY`.
     const UNUSUAL: c_uint = 4 | 8;
-    after(call, real, |watch| {
+    after_success(call, real, |watch| {
         watch.allocated(address, bytes, Memory::Host);
         if flags & UNUSUAL == 0 {
             pinned_begins(watch, address, bytes, true, false);
@@ -204,7 +204,7 @@ pub(crate) fn register(
 }
 
 pub(crate) fn unregister(call: &Call, real: impl FnOnce() -> Code, address: Address) -> Code {
-    begin(call, |watch| {
+    begin_call(call, |watch| {
         after_work_with(watch, address);
         watch.feed.unregister(address);
     });
@@ -212,7 +212,7 @@ pub(crate) fn unregister(call: &Call, real: impl FnOnce() -> Code, address: Addr
 }
 
 pub(crate) fn free(call: &Call, real: impl FnOnce() -> Code, address: Address) -> Code {
-    begin(call, |watch| {
+    begin_call(call, |watch| {
         after_work_with(watch, address);
         watch.feed.free(address);
     });
@@ -227,7 +227,7 @@ pub(crate) fn unmap(
     address: Address,
     bytes: usize,
 ) -> Code {
-    begin(call, |watch| {
+    begin_call(call, |watch| {
         let range = address..address.saturating_add(bytes as u64);
         let parts: Vec<Address> = watch.memory.at.range(range).map(|(part, _)| *part).collect();
         for part in parts {
@@ -244,7 +244,7 @@ pub(crate) fn map(
     address: Address,
     bytes: usize,
 ) -> Code {
-    after(call, real, |watch| {
+    after_success(call, real, |watch| {
         watch.allocated(address, bytes, given(watch, address));
         if let Some(of) = watch.memory.at.get_mut(&address) {
             of.context = 0;
@@ -261,7 +261,7 @@ pub(crate) fn allocate_async(
     pool: Option<Handle>,
     stream: Handle,
 ) -> Code {
-    after(call, real, |watch| {
+    after_success(call, real, |watch| {
         let stream = watch.stream(call, stream);
         // SAFETY: the place for the address, which a success has written.
         let address = unsafe { read(address) };
@@ -279,7 +279,7 @@ pub(crate) fn free_async(
     address: Address,
     stream: Handle,
 ) -> Code {
-    begin(call, |watch| {
+    begin_call(call, |watch| {
         let stream = watch.stream(call, stream);
         watch.feed.free_async(stream, address);
     });
@@ -287,11 +287,11 @@ pub(crate) fn free_async(
 }
 
 pub(crate) fn exported(call: &Call, real: impl FnOnce() -> Code, address: Address) -> Code {
-    after(call, real, |watch| watch.feed.memory_exported(address))
+    after_success(call, real, |watch| watch.feed.memory_exported(address))
 }
 
 pub(crate) fn imported(call: &Call, real: impl FnOnce() -> Code, address: *mut Address) -> Code {
-    after(call, real, |watch| {
+    after_success(call, real, |watch| {
         // SAFETY: the place for the address, which a success has written.
         let address = unsafe { read(address) };
         watch.replaced(address, 1);
@@ -321,7 +321,7 @@ pub(crate) fn allocate_rows(
     pitch: *mut usize,
     height: usize,
 ) -> Code {
-    after(call, real, |watch| {
+    after_success(call, real, |watch| {
         // SAFETY: the places for the address and the pitch, which a success has written.
         let (address, pitch) = unsafe { (read(address), read(pitch)) };
         watch.allocated(address, pitch * height, Memory::Device);

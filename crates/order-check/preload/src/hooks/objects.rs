@@ -5,7 +5,7 @@ use cuda_order_check_engine::{By, Problem, ThreadId};
 use crate::call::{Call, Code, Handle, OK, thread};
 use crate::model::objects::may_be_destroyed;
 use crate::watch::Watch;
-use crate::watch::walk::{around, begin, enter, with};
+use crate::watch::walk::{around, begin_call, caught_up, locked};
 
 /// A call that destroys an object.
 pub(crate) fn destroys(
@@ -14,7 +14,7 @@ pub(crate) fn destroys(
     handle: Handle,
     f: impl FnOnce(&mut Watch),
 ) -> Code {
-    let number = begin(call, |watch| {
+    let number = begin_call(call, |watch| {
         let made = watch.feed.caller();
         let number = made.number;
         for waiting in watch.in_use.ends(handle, made) {
@@ -25,7 +25,7 @@ pub(crate) fn destroys(
     });
     let code = real();
     if let (Some(number), true) = (number, code != OK) {
-        with(|watch| watch.in_use.lives(handle, number));
+        caught_up(|watch| watch.in_use.lives(handle, number));
     }
     code
 }
@@ -46,7 +46,7 @@ pub(crate) fn waits<B>(
     let real = || {
         let code = real();
         let by = By::Thread(ThreadId(thread()));
-        enter(|watch| watch.in_use.waiting.retain(|(of, call)| (*of, call.by) != (handle, by)));
+        locked(|watch| watch.in_use.waiting.retain(|(of, call)| (*of, call.by) != (handle, by)));
         code
     };
     around(call, before, real, f)
@@ -55,13 +55,14 @@ pub(crate) fn waits<B>(
 /// A call with this object is about to be made.
 pub(crate) fn uses(name: &'static str, handle: Handle) {
     // What waits for the next call goes on waiting if it is another one that was destroyed.
-    if !may_be_destroyed(handle) || enter(|watch| watch.in_use.is_destroyed(handle)) != Some(true) {
+    if !may_be_destroyed(handle) || locked(|watch| watch.in_use.is_destroyed(handle)) != Some(true)
+    {
         return;
     }
-    with(|watch| {
+    caught_up(|watch| {
         let Some(destroyed) = watch.in_use.destroyed.get(&handle).cloned() else { return };
         watch.feed.observer_mut().want_stack(name);
-        watch.begin(&Call { name, per_thread: false });
+        watch.call_begins(&Call { name, per_thread: false });
         watch.feed.object_misused(Problem::UseAfterDestroy, destroyed);
     });
 }
@@ -69,7 +70,7 @@ pub(crate) fn uses(name: &'static str, handle: Handle) {
 /// A call that would have ordered something has failed: for its thread, or in a stream.
 pub(crate) fn failed(name: &'static str, stream: Option<Handle>, code: Code) {
     let call = Call { name, per_thread: name.ends_with("_ptsz") };
-    begin(&call, |watch| {
+    begin_call(&call, |watch| {
         // The driver may have refused the stream: it is not asked about it.
         let known = stream.map(|stream| watch.known_stream(&call, stream));
         match known {

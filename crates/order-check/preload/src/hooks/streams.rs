@@ -9,7 +9,7 @@ use crate::call::{Call, Code, EXTERNAL, Handle, NOT_READY, OK, read};
 use crate::hooks::objects;
 use crate::watch::Watch;
 use crate::watch::memory::context_ends;
-use crate::watch::walk::{after, around, begin};
+use crate::watch::walk::{after_success, around, begin_call};
 
 pub(crate) fn create(
     call: &Call,
@@ -17,7 +17,7 @@ pub(crate) fn create(
     stream: *mut Handle,
     flags: c_uint,
 ) -> Code {
-    after(call, real, |watch| {
+    after_success(call, real, |watch| {
         // SAFETY: the place for the handle, which a success has written.
         let stream = unsafe { read(stream) };
         let of = watch.contexts.current();
@@ -42,7 +42,7 @@ pub(crate) fn wait_event(
     event: Handle,
     flags: c_uint,
 ) -> Code {
-    after(call, real, |watch| {
+    after_success(call, real, |watch| {
         let stream = watch.stream(call, stream);
         match flags & EXTERNAL {
             0 => watch.feed.wait(stream, EventId(event as u64)),
@@ -54,7 +54,7 @@ pub(crate) fn wait_event(
 pub(crate) fn query(call: &Call, real: impl FnOnce() -> Code, stream: Handle) -> Code {
     let code = real();
     if code == OK || code == NOT_READY {
-        begin(call, |watch| {
+        begin_call(call, |watch| {
             let stream = watch.stream(call, stream);
             watch.feed.stream_query(stream, code == OK);
         });
@@ -74,7 +74,7 @@ pub(crate) fn synchronize(call: &Call, real: impl FnOnce() -> Code, stream: Hand
 
 /// Work in a stream that changes no memory, as a prefetch, or the upload of a graph.
 pub(crate) fn plain(call: &Call, real: impl FnOnce() -> Code, stream: Handle) -> Code {
-    after(call, real, |watch| {
+    after_success(call, real, |watch| {
         let stream = watch.stream(call, stream);
         watch.feed.work(stream, &[]);
     })
@@ -82,7 +82,7 @@ pub(crate) fn plain(call: &Call, real: impl FnOnce() -> Code, stream: Handle) ->
 
 /// A capture into a graph that has nodes already.
 pub(crate) fn capture_into(call: &Call, real: impl FnOnce() -> Code, stream: Handle) -> Code {
-    after(call, real, |watch| {
+    after_success(call, real, |watch| {
         let stream = watch.stream(call, stream);
         watch.feed.capture_begin(stream);
         watch.graphs.partial.extend(watch.feed.capture_of(stream));
@@ -91,7 +91,7 @@ pub(crate) fn capture_into(call: &Call, real: impl FnOnce() -> Code, stream: Han
 
 /// What comes next is after other nodes: the driver is asked for the graph.
 pub(crate) fn capture_moved(call: &Call, real: impl FnOnce() -> Code, stream: Handle) -> Code {
-    after(call, real, |watch| {
+    after_success(call, real, |watch| {
         let stream = watch.stream(call, stream);
         watch.graphs.partial.extend(watch.feed.capture_of(stream));
     })
@@ -104,7 +104,7 @@ pub(crate) fn green(
     green: *mut Handle,
     device: i32,
 ) -> Code {
-    after(call, real, |watch| {
+    after_success(call, real, |watch| {
         // SAFETY: the place for the handle, which a success has written.
         let green = unsafe { read(green) };
         watch.contexts.greens.insert(green, (device, vec![]));
@@ -117,7 +117,7 @@ pub(crate) fn of_green(
     context: *mut Handle,
     green: Handle,
 ) -> Code {
-    after(call, real, |watch| {
+    after_success(call, real, |watch| {
         // SAFETY: as above.
         let context = unsafe { read(context) };
         if let Some((_, contexts)) = watch.contexts.greens.get_mut(&green)
@@ -135,7 +135,7 @@ pub(crate) fn create_green(
     green: Handle,
     flags: c_uint,
 ) -> Code {
-    after(call, real, |watch| {
+    after_success(call, real, |watch| {
         // SAFETY: as above.
         let stream = unsafe { read(stream) };
         let device = watch.contexts.greens.get(&green).map(|(device, _)| *device);
@@ -146,7 +146,7 @@ pub(crate) fn create_green(
 }
 
 pub(crate) fn capture_begin(call: &Call, real: impl FnOnce() -> Code, stream: Handle) -> Code {
-    after(call, real, |watch| {
+    after_success(call, real, |watch| {
         let stream = watch.stream(call, stream);
         watch.feed.capture_begin(stream);
     })
@@ -159,7 +159,7 @@ pub(crate) fn capture_end(
     graph: *mut Handle,
 ) -> Code {
     let code = real();
-    begin(call, |watch| {
+    begin_call(call, |watch| {
         let stream = watch.stream(call, stream);
         // SAFETY: the place for the handle, which a success has written.
         let graph = (code == OK).then(|| unsafe { read(graph) }).filter(|graph| *graph != 0);
@@ -188,7 +188,7 @@ pub(crate) fn context_synchronize(
 }
 
 pub(crate) fn context_destroy(call: &Call, real: impl FnOnce() -> Code, context: Handle) -> Code {
-    begin(call, |watch| {
+    begin_call(call, |watch| {
         context_ends(watch, context);
         watch.feed.context_destroy(ContextId(context as u64));
         watch.contexts.ends(context);
@@ -204,7 +204,7 @@ pub(crate) fn peer_access(
     peer: Handle,
     enabled: bool,
 ) -> Code {
-    after(call, real, |watch| {
+    after_success(call, real, |watch| {
         let of = (watch.contexts.current().0, peer);
         match enabled {
             true => watch.contexts.peers.insert(of),
@@ -222,7 +222,7 @@ pub(crate) fn context_record(
     context: Handle,
     event: Handle,
 ) -> Code {
-    after(call, real, |watch| {
+    after_success(call, real, |watch| {
         let contexts = watch.contexts.waited_for(context);
         watch.feed.context_record(&contexts, EventId(event as u64), COLLECTOR);
     })
@@ -234,7 +234,7 @@ pub(crate) fn context_wait(
     context: Handle,
     event: Handle,
 ) -> Code {
-    after(call, real, |watch| {
+    after_success(call, real, |watch| {
         let contexts = watch.contexts.waited_for(context);
         watch.feed.context_wait(&contexts, EventId(event as u64));
     })

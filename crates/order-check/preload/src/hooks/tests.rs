@@ -15,7 +15,7 @@ use crate::settings::Settings;
 use crate::watch::WATCH;
 use crate::watch::start::start;
 use crate::watch::threads::{ENDED, HAVE_ENDED};
-use crate::watch::walk::{begin, enter};
+use crate::watch::walk::{begin_call, locked};
 
 /// The tests that begin to watch take turns.
 pub(crate) static TURN: Mutex<()> = Mutex::new(());
@@ -25,7 +25,7 @@ pub(crate) static TURN: Mutex<()> = Mutex::new(());
 fn a_call_does_not_wait_for_a_thread_that_ends() {
     let _turn = TURN.lock();
     start(&|_| core::ptr::null_mut(), &Settings::default());
-    let call = || _ = begin(&Call { name: "cuInit", per_thread: false }, |_| ());
+    let call = || _ = begin_call(&Call { name: "cuInit", per_thread: false }, |_| ());
     let ends = ENDED.lock().expect("nobody panics with it");
     HAVE_ENDED.store(true, Ordering::Release);
     let (sender, receiver) = mpsc::channel();
@@ -47,7 +47,7 @@ fn a_host_function_does_not_wait_for_a_call_that_asks_the_driver() {
     let _turn = TURN.lock();
     start(&|_| core::ptr::null_mut(), &Settings::default());
     let call = Call { name: "cuLaunchHostFunc", per_thread: false };
-    let submitted = begin(&call, |watch| {
+    let submitted = begin_call(&call, |watch| {
         let stream = watch.stream(&call, 0x100);
         watch.feed.function(stream, 7);
         watch.feed.await_stream(stream)
@@ -64,7 +64,7 @@ fn a_host_function_does_not_wait_for_a_call_that_asks_the_driver() {
     assert!(came && have_posted(), "the function waits: {came}");
     drop(asks);
     function.join().expect("it has ended");
-    let after = enter(|watch| {
+    let after = locked(|watch| {
         let before = watch.feed.host_is_after(&work);
         watch.catch_up();
         (before, watch.feed.host_is_after(&work), watch.feed.caller().by)
@@ -105,10 +105,10 @@ fn default_streams_end_with_their_threads() {
     let _turn = TURN.lock();
     with_context();
     for _ in 0..3 {
-        let used = || begin(&CALL, |watch| _ = watch.stream(&CALL, 0));
+        let used = || begin_call(&CALL, |watch| _ = watch.stream(&CALL, 0));
         std::thread::spawn(used).join().expect("it ends");
     }
-    let left = begin(&CALL, |watch| watch.streams.defaults.len());
+    let left = begin_call(&CALL, |watch| watch.streams.defaults.len());
     assert_eq!(left, Some(0));
 }
 
@@ -117,7 +117,7 @@ fn default_streams_end_with_their_threads() {
 fn default_streams_end_with_their_context() {
     let _turn = TURN.lock();
     with_context();
-    let stream = || begin(&CALL, |watch| [0, 1].map(|of| watch.stream(&CALL, of)));
+    let stream = || begin_call(&CALL, |watch| [0, 1].map(|of| watch.stream(&CALL, of)));
     let (first, same) = (stream(), stream());
     assert!(first.is_some() && first == same, "{first:?} {same:?}");
     streams::context_destroy(&CALL, || OK, 77);
@@ -136,7 +136,7 @@ fn memory_of_an_object_ends_where_other_memory_begins() {
         for owner in 0..3 {
             memory::owns(&CALL, 50 + owner, FIRST + 256 * owner as u64, 256);
         }
-        let left = begin(&CALL, |watch| {
+        let left = begin_call(&CALL, |watch| {
             watch.allocated(FIRST + first, (end - first) as usize, Memory::Device);
             [0, 256, 512].map(|at| watch.memory.owned.contains_key(&(FIRST + at)))
         });
@@ -170,7 +170,7 @@ fn what_is_unmapped_is_no_memory() {
                 known
             })
         };
-        begin(&CALL, known).expect("it is seen")
+        begin_call(&CALL, known).expect("it is seen")
     };
     assert_eq!(left([0, 4]), [false; 4]);
     assert_eq!(left([1, 4]), [true, false, false, false]);
@@ -209,7 +209,7 @@ fn memory_of_others_ends_with_the_last_close() {
             assert_eq!(watch.feed.memory(OPENED + 4096), None);
             [0, 4095].map(|at| watch.feed.memory(OPENED + at).is_some())
         };
-        begin(&CALL, known).expect("it is seen")
+        begin_call(&CALL, known).expect("it is seen")
     };
     IS_OPEN.store(true, Ordering::Relaxed);
     for _ in 0..2 {
@@ -239,7 +239,7 @@ fn what_is_mapped_outlives_the_context() {
         let places = [ROWS, ROWS + 3 * 512 - 1, ROWS + 3 * 512, MAPPED, MAPPED + (2 << 20) - 1];
         let known =
             |watch: &mut crate::watch::Watch| places.map(|at| watch.feed.memory(at).is_some());
-        begin(&CALL, known).expect("it is seen")
+        begin_call(&CALL, known).expect("it is seen")
     };
     assert_eq!(known(), [true, true, false, true, true], "the rows have a pitch");
     streams::context_destroy(&CALL, || OK, 77);
@@ -256,7 +256,7 @@ fn captures_in_all_streams_are_asked_for() {
     streams::create(&CALL, || OK, &mut created, 1);
     for (stream, other) in [(created, 2), (2, created)] {
         streams::capture_begin(&CALL, || OK, stream);
-        let partial = begin(&CALL, |watch| {
+        let partial = begin_call(&CALL, |watch| {
             let [own, other] = [stream, other].map(|of| watch.stream(&CALL, of));
             let capture = watch.feed.capture_of(own).expect("it is captured");
             assert_eq!(watch.feed.capture_of(other), None);
@@ -278,7 +278,7 @@ fn a_copy_between_contexts_waits_for_the_host() {
     let call = Call { name: "cuMemcpyPeer", per_thread: false };
     let is_over = |sides: [Address; 2]| {
         with_context();
-        begin(&call, |watch| {
+        begin_call(&call, |watch| {
             watch.allocated(DEVICE, 4096, Memory::Device);
             watch.allocated(PINNED, 4096, Memory::Host);
         });
@@ -287,7 +287,7 @@ fn a_copy_between_contexts_waits_for_the_host() {
             _ => Block::device(address),
         };
         copies::peer(&call, || OK, sides.map(of), [64, 1, 1], [77, 77]);
-        let is_over = begin(&call, |watch| {
+        let is_over = begin_call(&call, |watch| {
             let stream = watch.stream(&call, 0);
             let awaited = watch.feed.await_stream(stream);
             watch.feed.host_is_after(&awaited)
@@ -310,7 +310,7 @@ fn green_contexts_are_on_their_own_device() {
         let mut green = 0x900;
         streams::green(&CALL, || OK, &mut green, device);
         streams::create_green(&CALL, || OK, &mut 0x901, green, 1);
-        let seen = begin(&CALL, |watch| {
+        let seen = begin_call(&CALL, |watch| {
             let mut waited_for = watch.contexts.waited_for(77);
             waited_for.sort_unstable();
             (watch.contexts.named(device), waited_for, watch.contexts.of_several_devices())
@@ -340,7 +340,7 @@ fn code_ends_with_its_module_and_its_context() {
         memory::module_of(&CALL, || OK, &mut 61, 60);
         let mut stream = 0x100;
         streams::create(&CALL, || OK, &mut stream, 1);
-        let work = begin(&CALL, |watch| {
+        let work = begin_call(&CALL, |watch| {
             let stream = watch.stream(&CALL, stream);
             watch.feed.work(stream, &[]);
             let before = watch.kernels.unloads;
@@ -348,7 +348,7 @@ fn code_ends_with_its_module_and_its_context() {
         });
         let (before, work) = work.expect("it is seen");
         end();
-        let after = begin(&CALL, |watch| {
+        let after = begin_call(&CALL, |watch| {
             let is_over = watch.feed.host_is_after(&work);
             (watch.kernels.unloads - before, watch.memory.modules.contains_key(&61), is_over)
         });
@@ -363,7 +363,7 @@ fn copies_are_counted_once() {
     let _turn = TURN.lock();
     const MEMORY: Address = 0x1000_0000_0000;
     with_context();
-    begin(&CALL, |watch| watch.allocated(MEMORY, 4096, Memory::Device));
+    begin_call(&CALL, |watch| watch.allocated(MEMORY, 4096, Memory::Device));
     let copy = |bytes| {
         let blocks = [MEMORY, MEMORY + 2048].map(Block::device);
         copies::copy(&CALL, || OK, blocks, [bytes, 1, 1], Some(2));
@@ -371,7 +371,7 @@ fn copies_are_counted_once() {
     let set = |count| {
         copies::set(&CALL, || OK, Block::device(MEMORY), (0, 4), [count, 1], Some(2));
     };
-    let count = || begin(&CALL, |watch| watch.seen.copies).expect("it is seen");
+    let count = || begin_call(&CALL, |watch| watch.seen.copies).expect("it is seen");
     let steps: [(&dyn Fn(), u64); 6] = [
         (&|| copy(64), 1),
         (&|| copy(0), 1),

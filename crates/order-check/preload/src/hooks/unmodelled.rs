@@ -8,7 +8,7 @@ use crate::model::host_functions;
 use crate::names::{Edited, base, edited};
 use crate::watch::Watch;
 use crate::watch::memory::resource_unmapped;
-use crate::watch::walk::begin;
+use crate::watch::walk::begin_call;
 
 /// A stream waits for an external semaphore. What signals it may come after work that is
 /// submitted later. So the wait is over when the host has waited for it, or after everything
@@ -82,7 +82,7 @@ pub(crate) fn unmodelled(name: &'static str, arguments: &[Handle; 6]) {
     if name.starts_with("cuGraph") && name.contains("Launch") {
         host_functions::unseen();
     }
-    begin(&Call { name, per_thread: false }, |watch| match edited(name) {
+    begin_call(&Call { name, per_thread: false }, |watch| match edited(name) {
         Some(what) => {
             watch.seen.allocating += u64::from(allocates(name, arguments));
             watch.graphs.edited(what, arguments);

@@ -8,7 +8,7 @@ use crate::call::{Call, Code, Handle};
 use crate::model::launch::Node;
 use crate::model::under_way::Visible;
 use crate::model::values::{Value, load};
-use crate::watch::walk::{begin, with};
+use crate::watch::walk::{begin_call, caught_up};
 
 pub(crate) fn apply(
     call: &Call,
@@ -16,7 +16,7 @@ pub(crate) fn apply(
     stream: Handle,
     values: &[Value],
 ) -> Code {
-    let number = begin(call, |watch| {
+    let number = begin_call(call, |watch| {
         let stream = watch.stream(call, stream);
         let with_place = |value: &Value| {
             watch.feed.find_stored(value.cell, || load(value.cell));
@@ -51,7 +51,7 @@ pub(crate) fn apply(
     });
     let code = real();
     if let Some(number) = number {
-        with(|watch| watch.returned(number, code));
+        caught_up(|watch| watch.returned(number, code));
     }
     code
 }
@@ -66,7 +66,7 @@ pub(crate) fn batch(
     if let Some(values) = crate::model::values::operations(operations, count) {
         return apply(call, real, stream, &values);
     }
-    begin(call, |watch| {
+    begin_call(call, |watch| {
         watch.seen.operations += 1;
         watch.order_everything();
         watch.note_captures();

@@ -1,4 +1,4 @@
-//! Copies and memsets.
+//! Copies and memsets: their two sides, their extents, and what each accesses.
 
 use core::ffi::c_void;
 
@@ -22,9 +22,9 @@ pub(crate) enum Side {
     Array,
 }
 
-/// Where a copy reads or writes.
+/// Where the memory is that a copy reads or writes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Location {
     Device,
     Pinned,
     /// Memory of the host from a pool or a map. The host may have no access yet, so it is never
@@ -35,7 +35,7 @@ pub(crate) enum Place {
     Pageable,
 }
 
-impl Place {
+impl Location {
     pub(crate) fn is_on_host(self) -> bool {
         matches!(self, Self::Pinned | Self::Mapped | Self::Pageable)
     }
@@ -98,20 +98,40 @@ pub(crate) fn accesses(
     (0..depth).map(layer).collect()
 }
 
-/// What a copy accesses, in the order of the driver's own checker, as reports name the nearest
-/// access.
-pub(crate) fn both([to, from]: [Block; 2], extent: Extent, rows: bool) -> Vec<Access> {
-    let (writes, reads) =
-        (accesses(to, extent, Access::write), accesses(from, extent, Access::read));
-    match rows {
-        false => reads.into_iter().chain(writes).collect(),
-        true => writes.into_iter().chain(reads).collect(),
+/// One copy.
+#[derive(Clone, Copy)]
+pub(crate) struct Transfer {
+    /// Where to, and where from.
+    pub(crate) blocks: [Block; 2],
+    pub(crate) extent: Extent,
+    pub(crate) reads: Reads,
+    /// Which of its accesses the driver's own checker looks at first: reports name the nearest one.
+    pub(crate) writes_first: bool,
+}
+
+impl Transfer {
+    pub(crate) fn of_bytes(blocks: [Block; 2], extent: Extent) -> Self {
+        Self { blocks, extent, reads: Reads::InStream, writes_first: false }
+    }
+
+    pub(crate) fn of_rows(blocks: [Block; 2], extent: Extent) -> Self {
+        Self { writes_first: true, ..Self::of_bytes(blocks, extent) }
+    }
+
+    pub(crate) fn accesses(&self) -> Vec<Access> {
+        let [to, from] = self.blocks;
+        let writes = accesses(to, self.extent, Access::write);
+        let reads = accesses(from, self.extent, Access::read);
+        match self.writes_first {
+            false => reads.into_iter().chain(writes).collect(),
+            true => writes.into_iter().chain(reads).collect(),
+        }
     }
 }
 
 /// What a copy node accesses.
 pub(crate) fn copied_rows(copy: &Rows) -> Vec<Access> {
-    both(copy.blocks, copy.extent, true)
+    Transfer::of_rows(copy.blocks, copy.extent).accesses()
 }
 
 /// What a memset writes.
@@ -130,7 +150,7 @@ pub(crate) struct Rows {
 }
 
 /// One side of a copy of rows: nowhere for an array.
-fn side(
+fn block_of(
     kind: CUmemorytype,
     (host, device): (*const c_void, CUdeviceptr),
     [x, y, z]: [usize; 3],
@@ -149,13 +169,13 @@ fn side(
 
 impl From<CUDA_MEMCPY2D> for Rows {
     fn from(of: CUDA_MEMCPY2D) -> Self {
-        let to = side(
+        let to = block_of(
             of.dstMemoryType,
             (of.dstHost, of.dstDevice),
             [of.dstXInBytes, of.dstY, 0],
             [of.dstPitch, 0],
         );
-        let from = side(
+        let from = block_of(
             of.srcMemoryType,
             (of.srcHost, of.srcDevice),
             [of.srcXInBytes, of.srcY, 0],
@@ -170,13 +190,13 @@ macro_rules! rows {
     ($($copy:ident $contexts:expr;)*) => {$(
         impl From<$copy> for Rows {
             fn from(of: $copy) -> Self {
-                let to = side(
+                let to = block_of(
                     of.dstMemoryType,
                     (of.dstHost, of.dstDevice),
                     [of.dstXInBytes, of.dstY, of.dstZ],
                     [of.dstPitch, of.dstHeight],
                 );
-                let from = side(
+                let from = block_of(
                     of.srcMemoryType,
                     (of.srcHost, of.srcDevice),
                     [of.srcXInBytes, of.srcY, of.srcZ],

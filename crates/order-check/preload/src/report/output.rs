@@ -577,7 +577,7 @@ mod tests {
         let settings = Settings::from_text("log=/dev/null").expect("it is valid");
         crate::watch::start::start(&|_| core::ptr::null_mut(), &settings);
         for kernels in [0, 1, 2, SHOWN, SHOWN + 1, SHOWN + 5] {
-            let lines = crate::watch::walk::enter(|watch| {
+            let lines = crate::watch::walk::locked(|watch| {
                 let output = watch.feed.observer_mut();
                 output.possible = Possible::default();
                 for (at, _) in (0..kernels).flat_map(|at| (0..=at).map(move |of| (at, of))) {
@@ -622,7 +622,7 @@ mod tests {
             }
         };
         for trace in [None, Some("Region: step")] {
-            let all = crate::watch::walk::enter(|watch| {
+            let all = crate::watch::walk::locked(|watch| {
                 let output = watch.feed.observer_mut();
                 let held = output.hold(report(trace), None).is_none();
                 let wanted = output.stacks.wanted.len();

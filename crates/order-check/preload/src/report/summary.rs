@@ -11,9 +11,9 @@ use crate::lock::Guard;
 use crate::names::is_like_a_hooked_one;
 use crate::pinned::faults::Inside;
 use crate::report::counts::COUNTED;
+use crate::watch::candidates::apply_verdict;
 use crate::watch::host_functions::take_posted;
 use crate::watch::pinned::stop_watching;
-use crate::watch::walk::settle;
 use crate::watch::{WATCH, Watch};
 use crate::{guard, thunks};
 
@@ -67,7 +67,7 @@ pub(crate) fn sum_up(watch: &mut Watch) {
     let unlisted = crate::hooks::unlisted();
     for report in watch.take_candidates() {
         let verdict = judge(&report);
-        settle(watch, report, verdict);
+        apply_verdict(watch, report, verdict);
     }
     let (calls, seen) = (watch.seen.calls, watch.seen);
     // Those of graphs, too.

@@ -3,6 +3,7 @@
 //! The files here are what a call means for several subjects at once. [`walk`] is the one place
 //! that says what happens at each call; the hooks are on top of it.
 
+pub(crate) mod candidates;
 pub(crate) mod copies;
 pub(crate) mod host_functions;
 pub(crate) mod kernels;
@@ -13,6 +14,7 @@ pub(crate) mod streams;
 pub(crate) mod threads;
 pub(crate) mod under_way;
 pub(crate) mod values;
+pub(crate) mod waiting;
 pub(crate) mod walk;
 
 use cuda_order_check_engine::feed::Feed;

@@ -15,7 +15,7 @@ use crate::hooks::{events, graphs, kernels, memory, streams};
 use crate::settings::Settings;
 use crate::watch::start::start;
 use crate::watch::streams::NON_BLOCKING;
-use crate::watch::walk::{begin, enter};
+use crate::watch::walk::{begin_call, locked};
 
 mod host;
 mod nearby;
@@ -179,7 +179,7 @@ fn anew(settings: &str) -> [Handle; 2] {
     for mut stream in [100, 101] {
         streams::create(&CALL, || OK, &mut stream, NON_BLOCKING);
     }
-    begin(&CALL, |watch| {
+    begin_call(&CALL, |watch| {
         watch.allocated(MEMORY, 4 * PART as usize, Memory::Device);
         watch.allocated(INPUT, 4 * PART as usize, Memory::Device);
     });
@@ -225,7 +225,7 @@ fn part(stream: Handle, part: u64) {
 
 fn touch(stream: Handle, name: &'static str, access: Access) {
     let call = Call { name, per_thread: false };
-    begin(&call, |watch| watch.feed.work(StreamId(stream as u64), &[access]));
+    begin_call(&call, |watch| watch.feed.work(StreamId(stream as u64), &[access]));
 }
 
 fn upload(stream: Handle, part: u64) {
@@ -276,7 +276,7 @@ fn found() -> Vec<String> {
 
 fn possible() -> Vec<String> {
     take_findings();
-    enter(|watch| watch.feed.observer().lines_of_possible()).expect("it watches")
+    locked(|watch| watch.feed.observer().lines_of_possible()).expect("it watches")
 }
 
 const NONE: [&str; 0] = [];

@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use cuda_order_check_engine::feed::Memory;
 
-use super::{batch, peer, set, submit};
+use super::{batch, copy, peer, set};
 use crate::call::{Address, Call, Code, Handle, OK};
 use crate::hooks::declare::take_findings;
 use crate::hooks::streams;
@@ -15,7 +15,7 @@ use crate::settings::Settings;
 use crate::watch::Watch;
 use crate::watch::start::start;
 use crate::watch::streams::NON_BLOCKING;
-use crate::watch::walk::{begin, enter};
+use crate::watch::walk::{begin_call, locked};
 
 /// Contexts: two of the first device, and one of the second.
 const FIRST: Handle = 0x100;
@@ -67,7 +67,7 @@ fn anew() -> [Handle; 3] {
         CURRENT.store(context, Ordering::Relaxed);
         streams::create(&CALL, || OK, &mut stream, NON_BLOCKING);
         let memory = if context == SECOND { THERE } else { HERE };
-        begin(&CALL, |watch| watch.allocated(memory, BYTES, Memory::Device));
+        begin_call(&CALL, |watch| watch.allocated(memory, BYTES, Memory::Device));
     }
     CURRENT.store(FIRST, Ordering::Relaxed);
     all.map(|(_, stream)| stream)
@@ -113,7 +113,7 @@ fn a_batch_is_work_of_both_devices() {
     in_batch(a, &[[HERE + 1024, HERE]]);
     assert_eq!(wait_and_write(other, true), 1);
     let [a, other, _] = anew();
-    begin(&CALL, |watch| _ = watch.contexts.peers.insert((FIRST, SECOND)));
+    begin_call(&CALL, |watch| _ = watch.contexts.peers.insert((FIRST, SECOND)));
     in_batch(a, &[copied]);
     assert_eq!(wait_and_write(other, true), 1);
 }
@@ -146,20 +146,20 @@ fn a_copy_is_work_of_the_other_device_unless_it_has_access() {
             let mut all = watch.feed.assumed();
             all.find(|of| of.0 == "a copy is work of the other device, too").map_or(0, |of| of.2)
         };
-        enter(count).expect("it watches")
+        locked(count).expect("it watches")
     };
     for case in 0..16 {
         let [there, back, is_source, is_pool] = [0, 1, 2, 3].map(|at| case >> at & 1 == 1);
         let alone = there && !(is_source && back) && !is_pool;
         for waits in [true, false] {
             let [a, other, _] = anew();
-            begin(&CALL, |watch| {
+            begin_call(&CALL, |watch| {
                 watch.contexts.peers.extend(there.then_some((FIRST, SECOND)));
                 watch.contexts.peers.extend(back.then_some((SECOND, FIRST)));
                 watch.memory.at.retain(|address, _| !is_pool || *address != THERE);
             });
             let blocks = if is_source { [HERE, THERE] } else { [THERE, HERE] };
-            submit(&call, || OK, blocks.map(Block::device), ([64, 1, 1], false), Some(a));
+            copy(&call, || OK, blocks.map(Block::device), [64, 1, 1], Some(a));
             assert_eq!(assumed(), u64::from(is_pool), "{case:b}");
             let found = wait_and_write(other, waits);
             assert_eq!(found, usize::from(alone || !waits), "{case:b}, {waits}");
@@ -168,12 +168,12 @@ fn a_copy_is_work_of_the_other_device_unless_it_has_access() {
     // A stream of a third device: what is assumed is work of both.
     let [_, other, _] = anew();
     let third = 0x204;
-    begin(&CALL, |watch| {
+    begin_call(&CALL, |watch| {
         watch.contexts.devices.insert(0x104, 2);
         watch.created(third, (0x104, 2), NON_BLOCKING);
         watch.contexts.peers.extend([(0x104, SECOND), (0x104, FIRST)]);
     });
-    submit(&call, || OK, [THERE, HERE].map(Block::device), ([64, 1, 1], false), Some(third));
+    copy(&call, || OK, [THERE, HERE].map(Block::device), [64, 1, 1], Some(third));
     assert_eq!((assumed(), wait_and_write(other, true)), (1, 0));
 }
 

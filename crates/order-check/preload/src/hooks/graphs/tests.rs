@@ -12,7 +12,7 @@ use crate::hooks::streams;
 use crate::settings::Settings;
 use crate::watch::start::start;
 use crate::watch::streams::NON_BLOCKING;
-use crate::watch::walk::{begin, enter};
+use crate::watch::walk::{begin_call, locked};
 
 const NODES: usize = 1000;
 const MEMORY: Address = 0x1000_0000_0000;
@@ -43,7 +43,7 @@ extern "C" fn empty(_: Handle, kind: *mut c_uint) -> Code {
 
 /// How often the checker was given nodes.
 fn defined() -> u64 {
-    enter(|watch| watch.graphs.defined).expect("it watches")
+    locked(|watch| watch.graphs.defined).expect("it watches")
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn a_graph_is_defined_once_for_all_of_its_changes() {
     for stream in [&mut a, &mut b] {
         streams::create(&CALL, || OK, stream, NON_BLOCKING);
     }
-    begin(&CALL, |watch| watch.allocated(MEMORY, 1 << 20, Memory::Device));
+    begin_call(&CALL, |watch| watch.allocated(MEMORY, 1 << 20, Memory::Device));
     let (graph, mut exec) = (200, 300);
     instantiate(&CALL, || OK, &mut exec, graph, 0);
     let set = |node: Handle, address: Address| {
@@ -80,7 +80,7 @@ fn a_graph_is_defined_once_for_all_of_its_changes() {
         assert_eq!(defined(), turn + 1, "they have not changed since");
         // The launch has them as they are now.
         let write = Access::write(place(one) + 128 * (turn - 1), 1);
-        begin(&CALL, |watch| watch.feed.work(StreamId(b as u64), &[write]));
+        begin_call(&CALL, |watch| watch.feed.work(StreamId(b as u64), &[write]));
         assert_eq!(take_findings().len(), 1);
     }
 

@@ -20,7 +20,7 @@ use crate::settings::Settings;
 use crate::watch::Watch;
 use crate::watch::start::start;
 use crate::watch::streams::NON_BLOCKING;
-use crate::watch::walk::{begin, enter};
+use crate::watch::walk::{begin_call, locked};
 
 /// A kernel with a structure of 64 bytes at its begin, and an address.
 const STRUCTURE: Handle = 1;
@@ -68,13 +68,13 @@ fn anew() -> [Handle; 2] {
     for mut stream in [100, 101] {
         streams::create(&CALL, || OK, &mut stream, NON_BLOCKING);
     }
-    begin(&CALL, |watch| watch.allocated(MEMORY, 4096, Memory::Device));
+    begin_call(&CALL, |watch| watch.allocated(MEMORY, 4096, Memory::Device));
     [100, 101]
 }
 
 fn write(stream: Handle) {
     let call = Call { name: "cuMemsetD8Async", per_thread: false };
-    begin(&call, |watch| {
+    begin_call(&call, |watch| {
         watch.feed.work(StreamId(stream as u64), &[Access::write(MEMORY + 256, 256)]);
     });
 }
@@ -154,11 +154,11 @@ fn what_a_launch_reads() {
 
     // Without its code nobody knows whether the kernel accesses the byte.
     let [a, b] = anew();
-    enter(|watch| watch.feed.observer_mut().settings.possible = false);
+    locked(|watch| watch.feed.observer_mut().settings.possible = false);
     write(a);
     (0..3).for_each(|_| plain(b, MEMORY + 256));
     assert_eq!(found(), [""; 0]);
-    let lines = enter(|watch| watch.feed.observer().lines_of_possible());
+    let lines = locked(|watch| watch.feed.observer().lines_of_possible());
     assert_eq!(
         lines.expect("it watches"),
         [
@@ -239,13 +239,13 @@ fn assumed_orders_are_counted() {
     }
     // A call that comes in the midst of another one.
     crate::guard::own(|| crate::guard::own(|| ()));
-    begin(&Call { name: "cuCtxGetDevice", per_thread: false }, |_| ());
+    begin_call(&Call { name: "cuCtxGetDevice", per_thread: false }, |_| ());
     // The first unload comes beside work, the second one does not.
     let call = Call { name: "cuLibraryUnload", per_thread: false };
     write(a);
     memory::unload(&call, || OK, 0);
     memory::unload(&call, || OK, 0);
-    let all = begin(&CALL, |watch| {
+    let all = begin_call(&CALL, |watch| {
         let assumed = watch.feed.assumed();
         assumed.map(|(what, after, count)| format!("{what}: {after} {count}")).collect::<Vec<_>>()
     });
@@ -280,12 +280,12 @@ fn nodes_have_addresses() {
             )
         };
         let call = Call { name: "cuGraphInstantiateWithFlags", per_thread: false };
-        let all = begin(&call, reads).expect("it watches");
+        let all = begin_call(&call, reads).expect("it watches");
         all.into_iter().map(|access| (access.range.start, access.launch().is_some())).collect()
     };
     let (none, one): (Vec<_>, Vec<_>) = (node(0), node(MEMORY + 256));
     assert_eq!((none, one), (vec![], vec![(MEMORY + 256, true)]));
-    assert_eq!(enter(|watch| watch.seen.kernels), Some(0));
+    assert_eq!(locked(|watch| watch.seen.kernels), Some(0));
 }
 
 /// A handle that was destroyed may be a new object's, and others may see it fail.
@@ -320,7 +320,7 @@ fn handles_come_again() {
 
 /// How many findings there were, without a call that everything comes before.
 fn reported() -> usize {
-    enter(|watch| watch.feed.observer().reported()).unwrap_or_default()
+    locked(|watch| watch.feed.observer().reported()).unwrap_or_default()
 }
 
 /// Launches, and writes of device memory, come to the checker with a later call, as what they were.

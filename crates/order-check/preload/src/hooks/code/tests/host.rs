@@ -14,7 +14,7 @@ use crate::hooks::{memory, streams};
 use crate::model::pinned::State;
 use crate::pinned::table::{PAGE, readable};
 use crate::pinned::{self, table};
-use crate::watch::walk::{begin, enter};
+use crate::watch::walk::{begin_call, locked};
 
 const ALLOCATE: Call = Call { name: "cuMemAllocManaged", per_thread: false };
 const THREADS: u64 = 256;
@@ -50,11 +50,11 @@ fn write(address: u64) {
 }
 
 fn memories_that_are_managed() -> usize {
-    enter(|watch| watch.pinned.managed).expect("it watches")
+    locked(|watch| watch.pinned.managed).expect("it watches")
 }
 
 fn any_call() {
-    begin(&CALL, |_| ());
+    begin_call(&CALL, |_| ());
 }
 
 /// How sure each finding is, and what its two sides do.
@@ -73,7 +73,7 @@ fn with_host(settings: &str, image: Vec<u8>) -> [Handle; 2] {
     let streams = with_image(settings, image);
     pinned::prepare();
     let on = |watch: &mut crate::watch::Watch| watch.pinned.state = State::On;
-    begin(&CALL, on);
+    begin_call(&CALL, on);
     streams
 }
 
@@ -174,7 +174,7 @@ fn gaps() {
     assert!(readable(memory as usize), "it is not protected any longer");
     done(a);
     // In a second that does not end, and in several memories, as each page has a bound of its own.
-    begin(&CALL, |watch| watch.pinned.begin = Instant::now() + Duration::from_secs(3600));
+    begin_call(&CALL, |watch| watch.pinned.begin = Instant::now() + Duration::from_secs(3600));
     let memories = [(); 4].map(|()| pages(Memory::Managed));
     let launch_and_read = |memory: &&u64| {
         copies(a, INPUT, **memory);
@@ -189,7 +189,7 @@ fn gaps() {
     // Those above may count, too.
     let watched = memories.iter().cycle().take(40).filter(launch_and_read).count();
     assert!((29..=32).contains(&watched), "{watched}");
-    let lines = enter(|watch| watch.pinned.lines()).expect("it watches");
+    let lines = locked(|watch| watch.pinned.lines()).expect("it watches");
     assert!(lines.iter().any(|line| line.contains("accessed 1000 times within a second")));
 }
 
@@ -232,7 +232,7 @@ fn flags() {
 fn nothing_is_protected() {
     let [a, _] = with_host(",class=-host", whole());
     let memory = pages(Memory::Managed);
-    begin(&CALL, |watch| watch.pinned.state = State::Unused);
+    begin_call(&CALL, |watch| watch.pinned.state = State::Unused);
     copies(a, INPUT, memory);
     assert!(readable(memory as usize));
 

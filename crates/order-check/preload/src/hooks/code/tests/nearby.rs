@@ -13,7 +13,7 @@ use crate::code::launch::Values;
 use crate::code::nearby::{set_spent, spent, uncompared};
 use crate::hooks::{graphs, memory, streams};
 use crate::report::summary::sum_up;
-use crate::watch::walk::{begin, enter};
+use crate::watch::walk::{begin_call, locked};
 
 const PART_1: Address = MEMORY + PART;
 const PART_2: Address = MEMORY + 2 * PART;
@@ -44,7 +44,7 @@ const READS: [Work; 2] = [
 ];
 
 fn works(stream: Handle, name: &'static str, accesses: &[Access]) {
-    begin(&Call { name, per_thread: false }, |watch| {
+    begin_call(&Call { name, per_thread: false }, |watch| {
         watch.feed.work(StreamId(stream as u64), accesses)
     });
 }
@@ -149,7 +149,7 @@ pub(super) fn memory_of_others() {
     // The kernel leaves the allocation of its address.
     let kernel = |stream| part(stream, 4);
     let work = |stream| {
-        begin(&CALL, |watch| watch.allocated(NEXT, PART as usize, Memory::Device));
+        begin_call(&CALL, |watch| watch.allocated(NEXT, PART as usize, Memory::Device));
         WRITES[0](stream, NEXT, PART);
     };
     both_ways(&image, &kernel, &work, None);
@@ -205,7 +205,7 @@ pub(super) fn pairs_with_an_order() {
             each();
             order([a, b]);
         }
-        begin(&CALL, |_| ());
+        begin_call(&CALL, |_| ());
     };
     round(&|| ());
     round(&|| ());
@@ -425,7 +425,7 @@ pub(super) fn an_allowance_that_is_used_up() {
             pair();
             assert_eq!((found(), possible()), (vec![], vec![]), "{evaluated}");
             assert!(uncompared() > before, "the summary says that something was not compared");
-            enter(sum_up).expect("it watches");
+            locked(sum_up).expect("it watches");
             let text = std::fs::read_to_string(log()).expect("it is written");
             let _ = std::fs::write(log(), "");
             let line = format!(

@@ -8,7 +8,7 @@ use super::{
     possible, touch, upload, with_image,
 };
 use crate::call::{Address, Handle};
-use crate::watch::walk::begin;
+use crate::watch::walk::begin_call;
 
 pub(super) fn image() -> Vec<u8> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../kernel-access/tests/order.ptx");
@@ -76,7 +76,7 @@ pub(super) fn many_rows() {
     };
     for (first, expected) in [(2, 1), (6, 0)] {
         let [a, b] = with_image("", image());
-        begin(&CALL, |watch| watch.allocated(BEGIN, 160_000, Memory::Device));
+        begin_call(&CALL, |watch| watch.allocated(BEGIN, 160_000, Memory::Device));
         touch(a, "cuMemcpy2DAsync_v2", columns(first));
         // The first six columns. Neither thread at the corners writes the third and the fourth.
         let sizes = [1, 1, 1250, 8, 4, 1];

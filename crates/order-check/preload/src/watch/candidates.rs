@@ -1,0 +1,64 @@
+//! Findings about launches: candidates, until the code of the kernels has said what they mean.
+
+use cuda_order_check_engine::Report;
+
+use crate::code::nearby;
+use crate::code::verdict::{Verdict, judge};
+use crate::watch::{WATCH, Watch};
+
+impl Watch {
+    /// The findings about launches that are to be judged.
+    pub(crate) fn take_candidates(&mut self) -> Vec<Report> {
+        let mut all = self.feed.observer_mut().take_candidates();
+        if all.is_empty() {
+            return all;
+        }
+        all.retain(|report| {
+            let wanted = self.feed.observer().wants(report);
+            if !wanted && report.is_nearby() {
+                nearby::is_settled(report);
+            } else if !wanted {
+                self.feed.confirm(report);
+            }
+            wanted
+        });
+        all
+    }
+}
+
+/// Findings about launches are judged, without the lock, as this may take long.
+pub(super) fn judge_all(candidates: Vec<Report>) {
+    for report in candidates {
+        let verdict = judge(&report);
+        if let Ok(mut watch) = WATCH.lock()
+            && let Some(watch) = watch.as_mut()
+        {
+            apply_verdict(watch, report, verdict);
+        }
+    }
+}
+
+/// A finding about a launch was judged. If that says nothing for certain, the next one of its two
+/// places is looked at.
+pub(crate) fn apply_verdict(watch: &mut Watch, report: Report, verdict: Verdict) {
+    let is_new = match verdict {
+        Verdict::Refuted => false,
+        Verdict::Possible(..) => {
+            let [first, last] = watch.feed.observer_mut().is_possible(&report);
+            if last {
+                watch.feed.confirm(&report);
+            }
+            first
+        }
+        Verdict::Certain(_) | Verdict::Likely(_) => {
+            let is_new = watch.feed.confirm(&report);
+            if !is_new && report.is_nearby() {
+                nearby::is_settled(&report);
+            }
+            is_new
+        }
+    };
+    if is_new {
+        watch.feed.observer_mut().judged(report, verdict);
+    }
+}

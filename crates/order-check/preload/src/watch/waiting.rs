@@ -1,0 +1,97 @@
+//! Operations that wait, as the checker does not have to have them yet (see
+//! [`model::waiting`](crate::model::waiting)).
+
+use cuda_order_check_engine::feed::Observer as _;
+use cuda_order_check_engine::{Call as Made, ThreadId};
+
+use crate::call::{Call, Handle, thread};
+use crate::guard;
+use crate::model::host_functions;
+use crate::model::waiting::{Operation, Submitted, WAITING, Waiting};
+use crate::pinned::table;
+use crate::report::trace::TRACE;
+use crate::watch::Watch;
+use crate::watch::copies::submitted;
+use crate::watch::kernels::kernel_part;
+use crate::watch::pinned::settle_copies;
+
+impl Watch {
+    /// Whether nothing but the work of the operations that wait is to be brought to the checker.
+    pub(crate) fn only_submits(&self) -> bool {
+        self.seen.calls > 0
+            && self.values.pending.is_empty()
+            && self.under_way.is_empty()
+            && !guard::has_unseen()
+            && !host_functions::have_posted()
+            && !table::waiting()
+            && TRACE.get().is_none()
+            && self.feed.has_begun(ThreadId(thread()))
+    }
+
+    /// A call has submitted work. It waits, if it may.
+    pub(crate) fn defer(
+        &mut self,
+        call: &Call,
+        name: &'static str,
+        stream: Handle,
+        may_wait: bool,
+        work: impl FnOnce(&mut Self) -> Submitted,
+    ) {
+        let may_wait = may_wait && self.only_submits();
+        let known_stream = if may_wait { self.known_stream(call, stream) } else { None };
+        let (made, stream) = match known_stream {
+            Some(stream) => {
+                self.numbered(name);
+                let mut made = Made::new(name, self.seen.calls, ThreadId(thread()));
+                made.backtrace = self.feed.observer().backtrace();
+                (made, stream)
+            }
+            None => {
+                self.catch_up();
+                self.call_begins(&Call { name, per_thread: call.per_thread });
+                (self.feed.caller(), self.stream(call, stream))
+            }
+        };
+        let work = work(self);
+        let operations = &mut self.waiting.operations;
+        operations.push(Operation { call: made, stream, work });
+        if known_stream.is_none() || operations.len() == WAITING {
+            self.submit_waiting();
+        }
+        if known_stream.is_none() {
+            settle_copies(self);
+        }
+    }
+
+    /// What waits comes to the checker.
+    pub(crate) fn submit_waiting(&mut self) {
+        if self.waiting.operations.is_empty() {
+            return;
+        }
+        let Waiting { mut operations, mut values } = std::mem::take(&mut self.waiting);
+        let (mut begin, mut accesses) = (0, Vec::new());
+        for Operation { call, stream, work } in operations.drain(..) {
+            self.feed.resume(call);
+            match work {
+                Submitted::Launch { function, sizes, end } => {
+                    let of_launch = values.get(begin..end).unwrap_or_default();
+                    begin = end;
+                    let Watch { feed, pinned, kernels, .. } = self;
+                    let of_host = |word| pinned.of_host(word);
+                    let of_host = kernels.addresses(
+                        feed,
+                        &of_host,
+                        function,
+                        sizes,
+                        of_launch,
+                        &mut accesses,
+                    );
+                    kernel_part(self, stream, &accesses, of_host);
+                }
+                Submitted::Write(accesses) => submitted(self, stream, None, &accesses),
+            }
+        }
+        values.clear();
+        self.waiting = Waiting { operations, values };
+    }
+}
