@@ -34,7 +34,7 @@ KNOWN = {
     "LDCU": {"U8", "S8", "U16", "S16", "64", "128"},
     "IMAD": {"MOV", "SHL", "IADD", "U32", "WIDE", "HI", "X"}, "LEA": {"HI", "X", "SX32"},
     "SHF": {"L", "R", "W", "S64", "U64", "S32", "U32", "HI"}, "LOP3": {"LUT"}, "SEL": {"64"},
-    "IMNMX": {"U32", "S64", "U64"}, "VIMNMX": {"U32", "S32"}, "PLOP3": {"LUT"}, "IABS": set(),
+    "IMNMX": {"U32", "S64", "U64"}, "VIMNMX": {"U32", "S32"}, "VIADDMNMX": {"U32"}, "PLOP3": {"LUT"}, "IABS": set(),
     "ISETP": COMPARISONS | {"U32", "U64", "S64", "AND", "OR", "XOR", "EX"},
 }
 
@@ -136,7 +136,8 @@ def ours(text, at, labels):
         return guard + (name + " " + ", ".join(items)).strip()
 
     # What says something that we would have to know is no reason to call two lines the same.
-    if plain == "VIMNMX" and set(mods[1:]) - KNOWN[plain]:
+    negates = base == "VIADDMNMX" and any(part.startswith("-") for part in parts)
+    if plain in ("VIMNMX", "VIADDMNMX") and (negates or set(mods[1:]) - KNOWN[plain]):
         return (guard + base, [operand(part) for part in parts])
     if plain in KNOWN and set(mods[1:]) - KNOWN[plain]:
         return None if base == "R2UR" else "NOT: " + name
@@ -182,6 +183,8 @@ def ours(text, at, labels):
         return line("SEL" + (".64" if "64" in mods else ""), [operand(part) for part in parts])
     if base in ("IMNMX", "VIMNMX"):
         return line("MNMX" + "".join(f".{kind}" for kind in ("U32", "S64", "U64") if kind in mods), [operand(part) for part in parts])
+    if base == "VIADDMNMX":
+        return line("ADDMNMX" + (".U32" if "U32" in mods else ""), [operand(part) for part in parts])
     if plain == "ISETP":
         kind = f"ISETP.{mods[1]}" + "".join("." + mod for mod in mods if mod in ("U32", "U64", "S64"))
         kind += "." + next(mod for mod in mods if mod in ("AND", "OR", "XOR")) + (".EX" if "EX" in mods else "")

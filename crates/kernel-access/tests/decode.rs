@@ -156,6 +156,20 @@ fn instructions_of_larger_corpora_are_known() {
         // The form with a place of its own for the third source is none of them.
         assert_eq!(text(architecture, 0, 0x000f_c800_0bfe_0300_0000_0004_0202_7e48), "?");
     }
+    // The lesser or greater of a sum and a number; of two halves each, not below zero, or with a
+    // negation it is none of these.
+    for (bits, wanted) in [
+        (0x000f_e200_0780_01ff_ffff_ffff_0b03_7846, "ADDMNMX R3, R11, 0xffffffff, RZ, !PT"),
+        (0x000f_e200_0380_0100_0000_0001_0b09_7846, "ADDMNMX R9, R11, 0x1, R0"),
+        (0x000f_e200_0380_0000_8000_0001_0b09_7846, "ADDMNMX.U32 R9, R11, 0x80000001, R0"),
+        (0x000f_e200_0780_0113_0000_000b_0b09_7246, "ADDMNMX R9, R11, R11, R19, !PT"),
+        (0x000f_e200_0780_0113_8000_000b_0b09_7246, "VIADDMNMX R9"),
+        (0x000f_e200_0780_0313_0000_000b_0b09_7246, "VIADDMNMX R9"),
+        (0x000f_e200_0780_1113_0000_000b_0b09_7246, "VIADDMNMX R9"),
+    ] {
+        assert_eq!(text(90, 0, bits), wanted, "{bits:#x}");
+        assert_eq!(text(100, 0, bits), wanted, "{bits:#x}");
+    }
     // An atomic operation without a descriptor: its offset is signed, and it may have 64 bits.
     for (bits, wanted) in [
         (0x0004_2400_001e_0100_0000_0003_0603_83a8_u128, "@!P0 ATOMIC.GLOBAL.4 R3, [R6]"),

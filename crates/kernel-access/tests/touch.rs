@@ -508,6 +508,45 @@ fn a_tile_leaves_out_what_is_beside_it() {
     assert!(found > 0, "{found}");
 }
 
+/// Numbers on both sides of a thread's own, up to the ends of an array: a sum and a limit at once.
+#[test]
+fn the_neighbours_of_a_thread_are_bounded() {
+    let shape =
+        shapes::shapes().into_iter().find(|of| of.architecture == 90 && of.name == "switched");
+    let words: [u128; 9] = [
+        0x000e_2e00_0000_2100_0000_0000_000b_7919, // S2R R11, SR_TID.X
+        0x000e_2200_0000_0800_0000_8600_ff00_7b82, // LDC R0, c[0x0][0x218]
+        0x000e_6200_0000_0a00_0000_8400_ff06_7b82, // LDC.64 R6, c[0x0][0x210]
+        0x000f_e200_0780_01ff_ffff_ffff_0b03_7846, // VIADDMNMX R3, R11, 0xffffffff, RZ, !PT
+        0x000f_e200_0380_0100_0000_0001_0b09_7846, // VIADDMNMX R9, R11, 0x1, R0, PT
+        0x002f_c800_078e_0206_0000_0004_0302_7825, // IMAD.WIDE R2, R3, 0x4, R6
+        0x000f_e400_078e_0206_0000_0004_0906_7825, // IMAD.WIDE R6, R9, 0x4, R6
+        0x000e_e200_0c1e_1900_0000_0004_0603_7981, // LDG.E R3, desc[UR4][R6.64]
+        0x000f_ea00_0380_0000_0000_0000_0000_794d, // EXIT
+    ];
+    let lower = 0x000e_a400_0c1e_1900_0000_0004_0203_7981_u128; // LDG.E R3, desc[UR4][R2.64]
+    for (load, expected) in [(lower, 0..4 * 127), (words[7], 4..4 * 100)] {
+        let mut words = words;
+        words[7] = load;
+        let bytes = words.map(u128::to_le_bytes).concat();
+        let code = shape.as_ref().and_then(|of| of.with(&bytes)).expect("a graph");
+        let begin = 0x7f00_0000_0000_u64;
+        let parameters = [&begin.to_le_bytes()[..], &99_u32.to_le_bytes(), &[0; 4]].concat();
+        let launch = Launch::new([1; 3], [128, 1, 1], parameters);
+        let spans = may_touch(&code, &launch).expect("known");
+        let wanted = begin + expected.start..begin + expected.end;
+        assert_eq!(spans[0].bytes.as_ref(), Some(&wanted));
+        let mut hull = (u64::MAX, 0);
+        for thread in 0..128 {
+            let run = execute(&code, &launch, [0; 3], [thread, 0, 0], &mut |_, _| None, 1000);
+            contains(&spans, &run.touched).unwrap_or_else(|error| panic!("{thread}: {error}"));
+            let at = run.touched[0].address;
+            hull = (hull.0.min(at), hull.1.max(at + 4));
+        }
+        assert_eq!(hull, (wanted.start, wanted.end));
+    }
+}
+
 /// What a kernel stores may be what it loads, also if it is stored later.
 #[test]
 fn a_stored_address_may_be_loaded() {

@@ -104,6 +104,7 @@ fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
             to.predicates_read = vec![bits.predicate_read(87, 90)];
         }
         (0x17 | 0x48, _) => minimum(bits, to)?,
+        (0x46, _) => minimum_of_sum(bits, to)?,
         (0x0c | 0x8c, _) => compare(bits, to)?,
         (0x1c | 0x9c, 4) => {
             let table = bits.field(64, 67) as u8 | (bits.field(72, 77) as u8) << 3;
@@ -325,6 +326,21 @@ fn minimum(bits: Bits, to: &mut Instruction) -> Option<()> {
     if wide || number == 0x48 {
         to.predicates_written = vec![bits.predicate(81), bits.predicate(84)];
     }
+    Some(())
+}
+
+/// Without a negation. Other kinds are of two halves of 16 bits, or not below zero.
+fn minimum_of_sum(bits: Bits, to: &mut Instruction) -> Option<()> {
+    let negates = match bits.form() {
+        Form::SecondImmediate | Form::ThirdImmediate => false,
+        _ => bits.field(62, 64) != 0,
+    };
+    let plain = bits.field(73, 81) == 0 && !negates;
+    (plain && (90..120).contains(&bits.architecture)).then_some(())?;
+    to.operation = Operation::MinimumOfSum { signed: bits.bit(72) };
+    to.destination = Some((bits.own(16), 1));
+    to.sources = bits.three()?.map(Source::from).to_vec();
+    to.predicates_read = vec![bits.predicate_read(87, 90)];
     Some(())
 }
 

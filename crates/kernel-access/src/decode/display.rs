@@ -168,6 +168,9 @@ impl Instruction {
                 };
                 write!(f, "MNMX{kind}")
             }
+            Operation::MinimumOfSum { signed } => {
+                write!(f, "ADDMNMX{}", if signed { "" } else { ".U32" })
+            }
             Operation::Compare { comparison, signed, junction, wide, high } => {
                 let comparison = match comparison {
                     Comparison::Never => "F",

@@ -210,6 +210,12 @@ pub enum Operation {
         /// Of 64 bits.
         wide: bool,
     },
+    /// The lesser of the third and the sum of the first two if the first predicate holds, otherwise
+    /// the greater.
+    MinimumOfSum {
+        /// The numbers are signed. The sum has 32 bits.
+        signed: bool,
+    },
     /// The first predicate written is the comparison of the two sources, joined with the first that
     /// is read, and the second is that of the opposite.
     Compare {

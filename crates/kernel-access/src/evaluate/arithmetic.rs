@@ -219,6 +219,23 @@ impl Evaluator<'_> {
         Some((forms, truths))
     }
 
+    /// The lesser of two, or the greater, if their bounds and the predicate that says which are known.
+    pub(super) fn minimum(
+        &mut self,
+        state: &State,
+        one: &Instruction,
+        both: [Form; 2],
+        size: i128,
+    ) -> Option<Form> {
+        let least = one.predicates_read.first();
+        let least = least.and_then(|&read| self.predicate(state, read).known)?;
+        let bounds = both.each_ref().map(|form| self.symbols.bounds(form, &state.facts));
+        let [(Some(a), Some(b)), (Some(c), Some(d))] = bounds else { return None };
+        let words = self.words_of(&both.each_ref());
+        let bounds = if least { (a.min(c), b.min(d)) } else { (a.max(c), b.max(d)) };
+        Some(self.fresh(bounds, (-size, size), &words))
+    }
+
     pub(super) fn shift_add(
         &mut self,
         state: &State,

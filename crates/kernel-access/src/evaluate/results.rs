@@ -197,19 +197,19 @@ impl Evaluator<'_> {
                 let (Some(first), Some(second)) = (first, second) else {
                     return self.unknown(state, one);
                 };
-                let least = one.predicates_read.first();
-                let least = least.and_then(|&read| self.predicate(state, read).known);
-                let bounds = [&first, &second].map(|form| self.symbols.bounds(form, &state.facts));
-                match (bounds, least) {
-                    ([(Some(a), Some(b)), (Some(c), Some(d))], Some(least)) => {
-                        let words = self.words_of(&[&first, &second]);
-                        let bounds =
-                            if least { (a.min(c), b.min(d)) } else { (a.max(c), b.max(d)) };
-                        let form = self.fresh(bounds, (-size, size), &words);
-                        if wide { self.halves(state, form) } else { Some(vec![form]) }
-                    }
-                    _ => None,
+                let form = self.minimum(state, one, [first, second], size);
+                if wide {
+                    form.and_then(|form| self.halves(state, form))
+                } else {
+                    form.map(|form| vec![form])
                 }
+            }
+            Operation::MinimumOfSum { signed } => {
+                let [first, second, third] = [0, 1, 2].map(|at| self.value(state, operand(at)));
+                let sum = first.plus(1, &second).map(|sum| self.number(state, &sum, signed));
+                let third = self.number(state, &third, signed);
+                let form = sum.and_then(|sum| self.minimum(state, one, [sum, third], SINGLE));
+                form.map(|form| vec![form])
             }
             Operation::Compare { comparison, signed, junction, wide, high } => {
                 let own = self.compare(state, one, comparison, signed, (wide, high));
@@ -272,6 +272,7 @@ impl Evaluator<'_> {
                         | Operation::Logic(_)
                         | Operation::Permute
                         | Operation::Minimum { wide: false, .. }
+                        | Operation::MinimumOfSum { .. }
                         | Operation::Absolute
                         | Operation::Move { wide: false }
                         | Operation::Add { wide: false, .. }

@@ -127,6 +127,14 @@ impl State<'_> {
         Some(Outcome::wide(Some(if less == least { a } else { b })))
     }
 
+    pub(super) fn minimum_of_sum(&self, one: &Instruction, signed: bool) -> Option<Outcome> {
+        let value = |at: usize| self.value(one.sources.get(at)?.operand);
+        let (sum, other) = (value(0)?.wrapping_add(value(1)?), value(2)?);
+        let least = one.predicates_read.first().and_then(|&read| self.predicate(read))?;
+        let less = if signed { (sum as i32) < (other as i32) } else { sum < other };
+        Some(Outcome::wide(Some(if less == least { sum } else { other }.into())))
+    }
+
     pub(super) fn compare(
         &self,
         one: &Instruction,

@@ -102,6 +102,9 @@ impl State<'_> {
             Operation::Minimum { signed, wide } => {
                 self.minimum(one, signed, wide).unwrap_or(Outcome::UNKNOWN)
             }
+            Operation::MinimumOfSum { signed } => {
+                self.minimum_of_sum(one, signed).unwrap_or(Outcome::UNKNOWN)
+            }
             Operation::Compare { comparison, signed, junction, wide, high } => {
                 let compared = self.compare(one, comparison, signed, wide, high);
                 let joined = one.predicates_read.first().and_then(|&read| self.predicate(read));

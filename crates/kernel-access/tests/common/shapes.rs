@@ -357,8 +357,7 @@ pub fn case(name: &str, which: usize) -> Option<Case> {
                     }
                 }
             },
-            // Of some architectures VIADDMNMX is in front of the branch, which is not known.
-            false,
+            true,
         ),
         "called" => (
             plain(none().array(0).int([10, 1, 99][which])),
