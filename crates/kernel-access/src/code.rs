@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use crate::callees;
 use crate::container::Kernel;
-use crate::decode::{
-    AccessKind, DecodeError, INSTRUCTION, Instruction, Operand, Operation, Register, Space,
-};
+use crate::decode::{DecodeError, INSTRUCTION, Instruction, Operand, Operation, Register};
 use crate::division;
 use crate::flow::{Graph, NoGraph};
 use crate::instruction::is_access;
+use crate::polls::polls;
 use crate::ptx::{self, Module, PtxError};
 use crate::touch::Span;
 
@@ -171,9 +170,9 @@ impl Code {
     }
 
     /// Whether a thread may wait for what others write: a loop has a load from global memory that is
-    /// `volatile`, `relaxed` or `acquire`, or an atomic operation. What such a kernel does after may be
-    /// in an order with other work that no call made. Loops without such a load cannot wait, as the
-    /// compiler may load once for all turns.
+    /// `volatile`, `relaxed` or `acquire`, or an atomic operation, and what it gets may decide whether
+    /// the loop goes on. What such a kernel does after may be in an order with other work that no
+    /// call made. Loops without such a load cannot wait, as the compiler may load once for all turns.
     pub fn may_wait(&self) -> bool {
         self.polls().next().is_some()
     }
@@ -194,20 +193,7 @@ impl Code {
 
     /// The indices of the accesses by which it may wait.
     fn polls(&self) -> impl Iterator<Item = usize> {
-        let Graph { blocks, loops, irreducible, .. } = &self.graph;
-        let in_loops = loops.iter().flat_map(|one| &one.blocks).filter_map(|&at| blocks.get(at));
-        // Blocks that run repeatedly without a single entry are in no loop.
-        let others = blocks.iter().filter(|_| *irreducible);
-        in_loops.chain(others).flat_map(|block| block.instructions.clone()).filter(|&at| {
-            self.instructions.get(at).is_some_and(|one| match one.operation {
-                Operation::Access(access) => {
-                    let reads = matches!(access.kind, AccessKind::Read | AccessKind::Atomic);
-                    let global = matches!(access.space, Space::Global | Space::Generic);
-                    access.strong && reads && global
-                }
-                _ => false,
-            })
-        })
+        polls(&self.instructions, &self.graph).into_iter()
     }
 
     /// What [`touch`](crate::touch) says of it takes at most so long by a clock, and is

@@ -27,6 +27,66 @@ pub(crate) fn after(register: Register) -> Register {
     }
 }
 
+/// Instructions that read no more than one register at each place.
+const SINGLES: [&str; 32] = [
+    "UI2F.U32.RP",
+    "I2F.U32.RP",
+    "I2F.RP",
+    "MUFU.RCP",
+    "F2I.U32.TRUNC",
+    "FSEL",
+    "FSET",
+    "IDP",
+    "MATCH",
+    "SGXT",
+    "VIMNMX3",
+    "FMNMX",
+    "FMUL",
+    "FADD",
+    "FFMA",
+    "HFMA2",
+    "HADD2",
+    "HMUL2",
+    "F2FP",
+    "F2IP",
+    "I2FP",
+    "VIADDMNMX",
+    "PRMT",
+    "BMSK",
+    "FLO",
+    "BREV",
+    "POPC",
+    "SHFL",
+    "UPRMT",
+    "UBMSK",
+    "UFLO",
+    "UPOPC",
+];
+
+/// How many registers an instruction reads at most from the one that a source names.
+pub(crate) fn registers_of_a_source(operation: Operation) -> usize {
+    match operation {
+        Operation::Other(name) if SINGLES.contains(&name) => 1,
+        Operation::Other("DADD" | "DMUL" | "DFMA" | "F2F" | "F2I" | "I2F") => 2,
+        Operation::Other(_) => 4,
+        // Each register is named.
+        Operation::Computed
+        | Operation::Shift { .. }
+        | Operation::Logic(_)
+        | Operation::Permute
+        | Operation::Minimum { wide: false, .. }
+        | Operation::MinimumOfSum { .. }
+        | Operation::Compare { wide: false, .. }
+        | Operation::Absolute
+        | Operation::Move { wide: false }
+        | Operation::Add { wide: false, .. }
+        | Operation::Select { wide: false }
+        | Operation::MultiplyAdd { wide: false, high: false, .. }
+        | Operation::Divide { wide: false, .. } => 1,
+        _ => 2,
+    }
+}
+
 /// Each bit of the result is the table's bit whose number is that of the three bits.
 pub(crate) fn logic(table: u8, first: u32, second: u32, third: u32) -> u32 {
     let mut result = 0;

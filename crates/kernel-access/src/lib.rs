@@ -16,6 +16,7 @@ mod form;
 mod instruction;
 pub mod load;
 pub mod parameters;
+mod polls;
 pub mod ptx;
 mod symbols;
 pub mod threads;

@@ -111,6 +111,60 @@ fn a_kernel_that_polls_may_wait() {
     assert!(!code(&before, "waits").may_wait());
 }
 
+/// A load in a loop is waited by only if what it reads may decide how the loop goes on, by whichever way.
+#[test]
+fn what_is_read_in_a_loop_and_decides_nothing_is_not_waited_for() {
+    let text = TEXT
+        .replacen(
+            ".reg .pred %again;",
+            ".reg .pred %again, %also;\n    .shared .align 4 .b8 place[8];",
+            1,
+        )
+        .replacen("%seen, %thread;", "%seen, %thread, %turn, %sum, %more;", 1)
+        .replacen("LOOP:\n", "    mov.u32 %turn, 0;\n    mov.u32 %sum, 0;\nLOOP:\n", 1)
+        .replacen(
+            "    mov.u32 %thread, %tid.x;",
+            "    st.global.u32 [%out], %sum;\n    mov.u32 %thread, %tid.x;",
+            1,
+        );
+    let decision = "    setp.eq.s32 %again, %seen, 0;";
+    let counted = "    add.s32 %turn, %turn, 1;\n    setp.lt.s32 %again, %turn, 10;";
+    for (body, waits) in [
+        ("    add.s32 %sum, %sum, %seen;\nCOUNT", false),
+        ("COUNT\n    add.s32 %turn, %turn, %seen;", true),
+        ("    add.s32 %sum, %sum, %seen;\nCOUNT\n    add.s32 %turn, %turn, %sum;", true),
+        ("    st.global.u32 [%out], %seen;\nCOUNT", false),
+        ("    st.shared.u32 [place], %seen;\nCOUNT", false),
+        ("    st.shared.u32 [place], %seen;\n    ld.shared.u32 %more, [place];\nCOUNT", false),
+        (
+            "    st.shared.u32 [place], %seen;\n    ld.shared.u32 %more, [place];\n\
+                 setp.eq.s32 %again, %more, 0;",
+            true,
+        ),
+        (
+            "    setp.eq.s32 %also, %seen, 0;\n    selp.b32 %more, 1, 0, %also;\n\
+                 setp.eq.s32 %again, %more, 0;",
+            true,
+        ),
+        ("    setp.eq.s32 %also, %seen, 0;\nCOUNT\n    @%also mov.u32 %turn, 0;", true),
+        ("    setp.eq.s32 %also, %seen, 0;\n    @%also bra OUT;\nCOUNT", true),
+        ("    setp.eq.s32 %also, %seen, 0;\n    @%also ret;\nCOUNT", true),
+        (
+            "    cvt.u64.u32 %offset, %seen;\n    add.s64 %offset, %in, %offset;\n    \
+                 ld.global.u32 %more, [%offset];\n    setp.eq.s32 %again, %more, 0;",
+            true,
+        ),
+    ] {
+        let body = body.replace("COUNT", counted);
+        let text = text.replacen(decision, &body, 1).replacen(
+            "    mov.u32 %thread, %tid.x;",
+            "OUT:\n    mov.u32 %thread, %tid.x;",
+            1,
+        );
+        assert_eq!(code(&text, "waits").may_wait(), waits, "{body}");
+    }
+}
+
 /// A kernel that polls only if its parameters say so, as a matrix product that is split.
 #[test]
 fn a_launch_that_leaves_the_loop_out_does_not_wait() {

@@ -4,44 +4,8 @@ use super::truth::{Truth, by_table, joined_by};
 use super::{DOUBLE, Evaluator, State};
 use crate::decode::{Instruction, Junction, Operand, Operation, Register};
 use crate::form::{Form, SINGLE};
-use crate::instruction::{ZERO, after, permuted};
+use crate::instruction::{ZERO, after, permuted, registers_of_a_source};
 use crate::words::{MEMORY, Words};
-
-/// Instructions that read no more than one register at each place.
-const SINGLES: [&str; 32] = [
-    "UI2F.U32.RP",
-    "I2F.U32.RP",
-    "I2F.RP",
-    "MUFU.RCP",
-    "F2I.U32.TRUNC",
-    "FSEL",
-    "FSET",
-    "IDP",
-    "MATCH",
-    "SGXT",
-    "VIMNMX3",
-    "FMNMX",
-    "FMUL",
-    "FADD",
-    "FFMA",
-    "HFMA2",
-    "HADD2",
-    "HMUL2",
-    "F2FP",
-    "F2IP",
-    "I2FP",
-    "VIADDMNMX",
-    "PRMT",
-    "BMSK",
-    "FLO",
-    "BREV",
-    "POPC",
-    "SHFL",
-    "UPRMT",
-    "UBMSK",
-    "UFLO",
-    "UPOPC",
-];
 
 impl Evaluator<'_> {
     /// What the instruction writes.
@@ -261,26 +225,7 @@ impl Evaluator<'_> {
         for source in &one.sources {
             match source.operand {
                 Operand::Register(mut register) => {
-                    // As many as the instruction reads at most.
-                    let count = match one.operation {
-                        Operation::Other(name) if SINGLES.contains(&name) => 1,
-                        Operation::Other("DADD" | "DMUL" | "DFMA" | "F2F" | "F2I" | "I2F") => 2,
-                        Operation::Other(_) => 4,
-                        // Each register is named.
-                        Operation::Computed
-                        | Operation::Shift { .. }
-                        | Operation::Logic(_)
-                        | Operation::Permute
-                        | Operation::Minimum { wide: false, .. }
-                        | Operation::MinimumOfSum { .. }
-                        | Operation::Absolute
-                        | Operation::Move { wide: false }
-                        | Operation::Add { wide: false, .. }
-                        | Operation::Select { wide: false }
-                        | Operation::MultiplyAdd { wide: false, high: false, .. }
-                        | Operation::Divide { wide: false, .. } => 1,
-                        _ => 2,
-                    };
+                    let count = registers_of_a_source(one.operation);
                     for _ in 0..count {
                         let form = self.register(state, register);
                         self.symbols.words(&form, &mut words);
