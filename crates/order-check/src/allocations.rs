@@ -50,6 +50,9 @@ impl Allocations {
 
     /// The bytes are no longer those of any earlier allocation.
     pub(crate) fn forget(&mut self, range: &Range<u64>) {
+        if range.is_empty() {
+            return;
+        }
         while let Some((last, _)) = self.last_before(range.end)
             && last.range.end > range.start
         {
@@ -102,6 +105,8 @@ mod tests {
         assert_eq!(left(0x2ff..0x301), [true, false, false]);
         assert_eq!(left(0x1ff..0x301), [false; 3]);
         assert_eq!([left(0..0x100), left(0x400..0x500)], [[true; 3]; 2]);
+        // No bytes are nobody's.
+        assert_eq!([left(0x200..0x200), left(0x280..0x280)], [[true; 3]; 2]);
     }
 
     #[test]
@@ -115,6 +120,8 @@ mod tests {
             [0xff, 0x100, 0x1ff, 0x200, 0x280].map(|at| number(&all, at)),
             [None, Some(1), Some(1), Some(2), None]
         );
+        all.begin(0x200..0x200, &call(3));
+        assert_eq!(number(&all, 0x200), Some(2), "no bytes take nobody's place");
         // It is named after its end, until something else is there.
         all.free(&(0x100..0x200));
         assert_eq!(number(&all, 0x180), Some(1));

@@ -225,6 +225,105 @@ mod tests {
         assert_eq!(super::named(c"no function has this name"), None);
     }
 
+    /// A file in this test's memory: its symbols, in the order of their chains, each with its
+    /// place, its size, its kind and its section.
+    struct File {
+        dynamic: Vec<usize>,
+        _parts: (Vec<u32>, Vec<[u32; 6]>, Vec<u8>),
+    }
+
+    const FUNCTION: u32 = 2;
+
+    fn gnu_hash(name: &str) -> u32 {
+        name.bytes().fold(5381, |hash: u32, byte| hash.wrapping_mul(33).wrapping_add(byte.into()))
+    }
+
+    impl File {
+        /// All in so many buckets, after one symbol without a name. `bloom` words of the filter come
+        /// before the buckets.
+        fn new(symbols: &[(&str, u32, u32, u32, u32)], buckets: u32, bloom: usize) -> Self {
+            let mut texts = vec![0];
+            let mut table = vec![[0; 6]];
+            let mut chosen = vec![0; buckets as usize];
+            let mut chain = Vec::new();
+            for bucket in 0..buckets {
+                let here = |name: &str| gnu_hash(name) % buckets == bucket;
+                let all: Vec<_> = symbols.iter().filter(|symbol| here(symbol.0)).collect();
+                for (at, (name, place, size, kind, section)) in all.iter().enumerate() {
+                    if at == 0 {
+                        chosen[bucket as usize] = table.len() as u32;
+                    }
+                    let is_last = at + 1 == all.len();
+                    chain.push(gnu_hash(name) & !1 | u32::from(is_last));
+                    table.push([texts.len() as u32, kind | section << 16, *place, 0, *size, 0]);
+                    texts.extend(name.bytes().chain([0]));
+                }
+            }
+            let mut hashes = vec![buckets, 1, bloom as u32, 0];
+            hashes.extend([7].repeat(2 * bloom));
+            hashes.extend(chosen.into_iter().chain(chain));
+            let parts = (hashes, table, texts);
+            let dynamic = vec![
+                super::GNU_HASH,
+                parts.0.as_ptr().expose_provenance(),
+                super::SYMBOLS,
+                parts.1.as_ptr().expose_provenance(),
+                super::STRINGS,
+                parts.2.as_ptr().expose_provenance(),
+                0,
+                0,
+            ];
+            Self { dynamic, _parts: parts }
+        }
+
+        fn defined(&self, name: &CStr) -> Option<usize> {
+            let dynamic = self.dynamic.as_ptr().expose_provenance();
+            // SAFETY: the tables of a file, as the loader has them.
+            unsafe { super::defined(dynamic, 0, name) }
+        }
+
+        fn exported(&self, address: usize) -> Option<String> {
+            let dynamic = self.dynamic.as_ptr().expose_provenance();
+            // SAFETY: as above.
+            unsafe { super::exported(dynamic, 0, address) }
+        }
+    }
+
+    #[test]
+    fn a_hash_table_is_read_to_its_end_and_no_further() {
+        let symbols = [
+            ("one", 0x100, 0x10, FUNCTION, 9),
+            ("two", 0x110, 0x10, FUNCTION, 9),
+            ("other", 0x200, 1, FUNCTION, 9),
+            ("variable", 0x300, 8, 1, 9),
+            ("elsewhere", 0x400, 8, FUNCTION, 0),
+            ("chosen", 0x500, 8, 10, 9),
+            ("section", 0x600, 8, 3, 9),
+        ];
+        for (buckets, bloom) in [(1, 0), (1, 1), (2, 3), (7, 1), (100, 2)] {
+            let file = File::new(&symbols, buckets, bloom);
+            let found = [c"one", c"two", c"other", c"variable"].map(|name| file.defined(name));
+            assert_eq!(found, [0x100, 0x110, 0x200, 0x300].map(Some), "{buckets} buckets");
+            // Not there, of another file, chosen when it is loaded, and no function.
+            for name in [c"three", c"on", c"elsewhere", c"chosen", c"section", c""] {
+                assert_eq!(file.defined(name), None, "{name:?} in {buckets} buckets");
+            }
+            let at = [0xff, 0x100, 0x10f, 0x110, 0x11f, 0x120, 0x200, 0x201, 0x500, 0x507, 0x508];
+            let names = ["", "one", "one", "two", "two", "", "other", "", "chosen", "chosen", ""];
+            let found = at.map(|address| file.exported(address).unwrap_or_default());
+            assert_eq!(found, names, "{buckets} buckets");
+            assert_eq!(
+                [0x300, 0x400, 0x600].map(|address| file.exported(address)),
+                [const { None }; 3]
+            );
+        }
+        // Without buckets, and without symbols in them.
+        for buckets in [0, 1, 4] {
+            let file = File::new(&[], buckets, 1);
+            assert_eq!((file.defined(c"one"), file.exported(0x100)), (None, None));
+        }
+    }
+
     fn named(name: &str) -> usize {
         let name = std::ffi::CString::new(name).expect("a name");
         // SAFETY: a name, which is looked up.

@@ -301,7 +301,7 @@ mod python {
 
 #[cfg(test)]
 mod tests {
-    use super::{addresses, demangle_with, frames, python_frames, readable};
+    use super::{addresses, demangle_with, frames, is_interpreter, python_frames, readable};
 
     #[test]
     fn names_of_cpp_are_as_in_the_source() {
@@ -366,6 +366,16 @@ mod tests {
             panic!("{text}");
         };
         assert!(name.contains("getpid, in ") && name.contains("+0x"), "{name}");
+    }
+
+    /// What is behind a call of Python's is its interpreter, and what only has such a name in the
+    /// midst is not.
+    #[test]
+    fn frames_of_the_interpreter() {
+        let own = ["_PyEval_EvalFrameDefault", "ffi_call_unix64", "<unknown>, in /libffi.so.8+0x7"];
+        let others = ["PyObject_Call", "my_ffi_call", "run_PyEval_", "upload, in /game.so+0x1"];
+        assert_eq!(own.map(is_interpreter), [true; 3]);
+        assert_eq!(others.map(is_interpreter), [false; 4]);
     }
 
     #[test]

@@ -49,6 +49,10 @@ impl Events {
         &mut self.streams.tasks.accesses.reports
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.events.len()
+    }
+
     fn object(&mut self, call: &Arc<Call>, event: EventId, kind: AccessKind) {
         self.streams.tasks.accesses.object(call, is_event(event), kind);
     }
@@ -107,7 +111,6 @@ impl Events {
         }
         let mark = self.mark(what);
         self.streams.acquire(by, &mark);
-        self.streams.tasks.drain();
     }
 
     pub(super) fn set_record(&mut self, call: &Arc<Call>, event: EventId, point: Point) {

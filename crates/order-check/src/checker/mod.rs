@@ -95,6 +95,7 @@ impl Checker {
         Size {
             ranges: tasks.accesses.len(),
             agents: tasks.accesses.slots.len(),
+            events: self.events.len(),
             tasks: tasks.queue.len(),
             values: tasks.values.len(),
             touched: tasks.accesses.touched() + tasks.values.touched(),
@@ -166,7 +167,6 @@ impl Checker {
     pub fn reached(&mut self, call: &Call, mark: &Mark) {
         self.ensure(call.by);
         self.events.streams.acquire(call.by, mark);
-        self.tasks().drain();
     }
 
     /// Whether the host is after the marked work: calls have waited for it, or have seen that it is
@@ -196,7 +196,6 @@ impl Checker {
         // It has waited for nothing.
         let polled = std::mem::take(&mut self.tasks().accesses.polled);
         self.events.streams.acquire(call.by, mark);
-        self.tasks().drain();
         self.tasks().accesses.polled = polled;
         self.tasks().accesses.may_be_polled(mark, &range);
     }

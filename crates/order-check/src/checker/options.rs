@@ -133,6 +133,8 @@ pub struct Size {
     pub ranges: usize,
     /// Entries in the clocks: streams, threads, and the widest graph of each stream.
     pub agents: usize,
+    /// Events, also those of other operations.
+    pub events: usize,
     /// Operations that are held back.
     pub tasks: usize,
     /// Values that streams wait for or may wait for.

@@ -173,3 +173,29 @@ pub(super) fn stack() -> Option<String> {
     file.read_to_end(&mut text).ok()?;
     Some(String::from_utf8_lossy(&text).into_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use core::ffi::c_int;
+
+    use super::{NOWHERE, WRITTEN, takes_write};
+
+    /// What the program writes is written, also while Python is asked for a stack, and what it
+    /// writes to a file that does not exist fails at any other time.
+    #[test]
+    fn only_what_python_is_asked_for_is_taken() {
+        let takes = |file: c_int, text: &str| {
+            // SAFETY: a text with its length.
+            unsafe { takes_write(file, text.as_ptr().cast(), text.len()) }
+        };
+        assert!(!takes(NOWHERE, "before"));
+        WRITTEN.set(Some(Vec::new()));
+        assert_eq!(
+            [NOWHERE, 1, -1, NOWHERE].map(|file| takes(file, "ab")),
+            [true, false, false, true]
+        );
+        assert_eq!(WRITTEN.take().as_deref(), Some(&b"abab"[..]));
+        assert!(!takes(NOWHERE, "after"));
+        WRITTEN.with_borrow_mut(|_| assert!(!takes(NOWHERE, "meanwhile")));
+    }
+}

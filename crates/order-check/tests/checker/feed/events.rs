@@ -142,6 +142,28 @@ fn a_barrier_orders_everything() {
     }
 }
 
+/// The feed makes events for order between streams and contexts, and leaves none.
+#[test]
+fn no_event_of_the_feed_is_left() {
+    type Order = fn(&mut Feed<Count>);
+    let orders: [(&str, Order); 3] = [
+        ("a stream after a stream", |feed| feed.stream_waits_for_stream(A, B)),
+        ("a stream after contexts", |feed| {
+            feed.stream_waits_for_contexts(A, &[ContextId(0), ContextId(1)]);
+        }),
+        ("contexts after a stream", |feed| {
+            feed.contexts_wait_for_stream(&[ContextId(0), ContextId(1)], A);
+        }),
+    ];
+    for (name, order) in orders {
+        findings(|feed| {
+            let before = feed.size().0.events;
+            order(feed);
+            assert_eq!(feed.size().0.events, before, "{name}");
+        });
+    }
+}
+
 /// An access of the host beside a copy is taken to be in order only if the copy waits for the host,
 /// and then it is said.
 #[test]
