@@ -163,8 +163,8 @@ impl Node {
             (Self::Leaf(mine), Self::Leaf(others)) => {
                 let mut rest = *mine;
                 let mut changed = false;
-                for (time, known) in rest.iter_mut().zip(others) {
-                    if *time > 0 && *time <= *known {
+                for (time, floor) in rest.iter_mut().zip(others) {
+                    if *time > 0 && *time <= *floor {
                         *time = 0;
                         changed = true;
                     }
@@ -177,8 +177,8 @@ impl Node {
             (Self::Inner(mine), Self::Inner(others)) => {
                 let mut rest: Option<[Option<Arc<Self>>; WIDTH]> = None;
                 for (index, (mine_one, other)) in mine.iter().zip(others).enumerate() {
-                    if let (Some(child), Some(known)) = (mine_one, other) {
-                        let left = Self::prune(child, known);
+                    if let (Some(child), Some(floor)) = (mine_one, other) {
+                        let left = Self::prune(child, floor);
                         if left.as_ref().is_none_or(|left| !Arc::ptr_eq(left, child))
                             && let Some(to) =
                                 rest.get_or_insert_with(|| mine.clone()).get_mut(index)

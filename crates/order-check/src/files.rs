@@ -15,7 +15,7 @@ const MOST: u64 = 4 << 20;
 /// It cannot be opened, or is no plain file.
 pub fn plain(path: impl AsRef<Path>) -> io::Result<File> {
     let path = path.as_ref();
-    let check = |of: fs::Metadata| match of.is_file() {
+    let check = |metadata: fs::Metadata| match metadata.is_file() {
         true => Ok(()),
         false => Err(io::Error::new(ErrorKind::InvalidInput, "it is not a plain file")),
     };
@@ -92,7 +92,7 @@ fn if_unread(path: &Path, error: io::Error) -> io::Error {
     #[cfg(unix)]
     {
         use std::os::unix::fs::FileTypeExt;
-        if fs::metadata(path).is_ok_and(|of| of.file_type().is_fifo())
+        if fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo())
             && error.kind() != ErrorKind::PermissionDenied
         {
             return io::Error::new(error.kind(), "nobody reads this pipe");

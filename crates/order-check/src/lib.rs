@@ -66,14 +66,14 @@
 //! // With the event there is no finding.
 //! let mut checker = Checker::default();
 //! let mut number = 0;
-//! let mut tell = |name, op: Op<'_>| {
+//! let mut apply = |name, op: Op<'_>| {
 //!     number += 1;
 //!     checker.apply(Call::new(name, number, main), op);
 //! };
-//! tell("cuMemcpyHtoDAsync", Op::Work { stream: a, accesses: &[Access::write(0x7000, 256)] });
-//! tell("cuEventRecord", Op::Record { event, stream: a, external: false });
-//! tell("cuStreamWaitEvent", Op::Wait { stream: b, event, external: false });
-//! tell("cuMemcpyDtoHAsync", Op::Work { stream: b, accesses: &[Access::read(0x7080, 128)] });
+//! apply("cuMemcpyHtoDAsync", Op::Work { stream: a, accesses: &[Access::write(0x7000, 256)] });
+//! apply("cuEventRecord", Op::Record { event, stream: a, external: false });
+//! apply("cuStreamWaitEvent", Op::Wait { stream: b, event, external: false });
+//! apply("cuMemcpyDtoHAsync", Op::Work { stream: b, accesses: &[Access::read(0x7080, 128)] });
 //! assert!(checker.take_findings().is_empty());
 //! ```
 //!

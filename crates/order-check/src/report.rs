@@ -217,7 +217,7 @@ pub struct Report {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Between {
     /// The last call of the first agent that the second one is after.
-    pub(crate) known: Option<Arc<Call>>,
+    pub(crate) last_before: Option<Arc<Call>>,
     /// The record of an event in the first one's stream, after its call.
     pub(crate) recorded: Option<Arc<Call>>,
     /// A wait for that event in another stream, which has this name.
@@ -446,7 +446,7 @@ impl From<Found> for Report {
         if found.turned {
             std::mem::swap(&mut found.first, &mut found.second);
             // It is about the other order.
-            found.between.known = None;
+            found.between.last_before = None;
         }
         let Found { problem, first, second, shared, between, .. } = found;
         let (allocation, between) = (None, Box::new(between));
@@ -485,7 +485,7 @@ fn order(found: &Found) -> String {
         }
         _ => {}
     }
-    let mut text = match &between.known {
+    let mut text = match &between.last_before {
         _ if between.siblings => {
             "the two are nodes of one launch, and no path of edges joins them".to_owned()
         }

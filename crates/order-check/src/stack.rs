@@ -17,11 +17,11 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 /// How many stacks are kept.
-const KEPT: usize = 128;
+const RECENT: usize = 128;
 /// The most frames of one that is kept.
 const FRAMES: usize = 256;
 
-struct Kept {
+struct Recent {
     /// Where a variable of [`here`] was.
     at: usize,
     /// Where each return address is, and the address, from the inside to the outside.
@@ -32,7 +32,7 @@ struct Kept {
 }
 
 /// The last one that was used is the first.
-static KEPT_STACKS: Mutex<VecDeque<Kept>> = Mutex::new(VecDeque::new());
+static RECENT_STACKS: Mutex<VecDeque<Recent>> = Mutex::new(VecDeque::new());
 
 unsafe extern "C" {
     fn _Unwind_Backtrace(
@@ -153,22 +153,22 @@ pub(crate) fn here() -> (Arc<Backtrace>, u64) {
         return capture();
     }
     // In the child of a fork nobody may give it back.
-    let Ok(mut kept) = KEPT_STACKS.try_lock() else { return capture() };
-    let same = |kept: &Kept| {
+    let Ok(mut recent) = RECENT_STACKS.try_lock() else { return capture() };
+    let same = |one: &Recent| {
         // SAFETY: the words of this thread's stack that are outside of this function's frame.
         let is_there = |at: &(usize, usize)| own.contains(&at.0) && unsafe { word(at.0) } == at.1;
-        kept.at == at && kept.returns.iter().all(is_there)
+        one.at == at && one.returns.iter().all(is_there)
     };
-    if let Some(place) = kept.iter().position(same) {
-        let found = kept.get(place).map(|kept| (kept.stack.clone(), kept.path));
-        kept.swap(0, place);
+    if let Some(place) = recent.iter().position(same) {
+        let found = recent.get(place).map(|one| (one.stack.clone(), one.path));
+        recent.swap(0, place);
         return found.unwrap_or_else(capture);
     }
     let Some(returns) = returns(at, own.end) else { return capture() };
     let stack = Arc::new(Backtrace::force_capture());
     let path = number(returns.iter().map(|(_, code)| *code));
-    kept.truncate(KEPT - 1);
-    kept.push_front(Kept { at, returns, path, stack: stack.clone() });
+    recent.truncate(RECENT - 1);
+    recent.push_front(Recent { at, returns, path, stack: stack.clone() });
     (stack, path)
 }
 
@@ -178,7 +178,7 @@ mod tests {
     use std::backtrace::Backtrace;
     use std::sync::{Arc, Mutex, PoisonError};
 
-    use super::{KEPT_STACKS, here};
+    use super::{RECENT_STACKS, here};
 
     /// One test at a time, as a stack that another thread is looking for is not waited for.
     static ALONE: Mutex<()> = Mutex::new(());
@@ -221,10 +221,10 @@ mod tests {
 
     /// While another thread is looking for its stack, none is kept. Those of one path have one number.
     #[test]
-    fn a_stack_that_is_not_kept_has_the_number_of_its_path() {
+    fn a_stack_that_is_not_recent_has_the_number_of_its_path() {
         let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = Vec::new();
-        let _kept = KEPT_STACKS.lock().unwrap_or_else(PoisonError::into_inner);
+        let _recent = RECENT_STACKS.lock().unwrap_or_else(PoisonError::into_inner);
         (0..2).for_each(|_| one(&mut all));
         (0..2).for_each(|_| other(&mut all));
         let numbers: Vec<u64> = all.iter().map(|(_, number)| *number).collect();

@@ -70,7 +70,7 @@ impl Trace {
 
     /// The stack with these frames, and what Python has printed of it.
     #[must_use]
-    pub fn of(addresses: Vec<usize>, python: String) -> Self {
+    pub fn of_frames(addresses: Vec<usize>, python: String) -> Self {
         let mut hasher = DefaultHasher::new();
         addresses.hash(&mut hasher);
         let path = Some(hasher.finish());
@@ -307,8 +307,8 @@ mod tests {
     fn names_of_cpp_are_as_in_the_source() {
         demangle_with(|name| (name == "_Z1fv").then(|| "f()".into()));
         let shown = ["_Z1fv", "_Z1fv, at ./a.cpp:10:73", "_Z1fv, in /x.so+0x1"].map(readable);
-        let known = ["f()", "f(), at ./a.cpp:10:73", "f(), in /x.so+0x1"];
-        assert_eq!(shown, known.map(|text| Some(text.into())));
+        let expected = ["f()", "f(), at ./a.cpp:10:73", "f(), in /x.so+0x1"];
+        assert_eq!(shown, expected.map(|text| Some(text.into())));
         assert_eq!(["main", "_Z1gv", "f, at ./_Z1fv.c"].map(readable), [const { None }; 3]);
     }
 
@@ -360,7 +360,7 @@ mod tests {
 
         let code = libc::getpid as *const () as usize;
         let python = "File \"game.py\", line 7 in upload\n".to_owned();
-        let text = Trace::of(vec![code + 1, 16], python).to_string();
+        let text = Trace::of_frames(vec![code + 1, 16], python).to_string();
         let lines: Vec<&str> = text.lines().collect();
         let ["Python: upload, at game.py:7", name, "<unknown>"] = lines[..] else {
             panic!("{text}");

@@ -107,8 +107,8 @@ impl Values {
         anew: bool,
     ) -> Vec<u64> {
         // Most accesses of kernels are of one byte, and no value.
-        let few = access.range.end.saturating_sub(access.range.start) < 4;
-        if few && self.values.is_empty() {
+        let is_short = access.range.end.saturating_sub(access.range.start) < 4;
+        if is_short && self.values.is_empty() {
             return Vec::new();
         }
         self.overwrite_some(access, at, clock, is_before, anew)
@@ -172,8 +172,8 @@ impl Values {
     ) -> Option<Clock> {
         let mut seen: Option<Clock> = None;
         for (slot, writes) in &self.values.get(&cell.address)?.writes {
-            let known = writes.partition_point(|write| is_before(*slot, write.time));
-            for write in writes.range(known.saturating_sub(1)..) {
+            let over = writes.partition_point(|write| is_before(*slot, write.time));
+            for write in writes.range(over.saturating_sub(1)..) {
                 self.touched += 1;
                 let fits = |seen| compare.holds(cell.bytes, seen, value);
                 if write.value.is_some_and(fits) && !write.is_hidden(&is_before) {
@@ -262,10 +262,10 @@ impl Values {
         self.copies.retain(|copied| copied.slot != slot);
     }
 
-    pub(crate) fn retire(&mut self, known: impl Fn(Slot, u64) -> bool, floor: &Clock) {
+    pub(crate) fn retire(&mut self, is_over: impl Fn(Slot, u64) -> bool, floor: &Clock) {
         // One that all agents are after orders no work, unless a stream may see its bytes.
         self.copies.retain(|copied| {
-            copied.anew || copied.access.content.is_some() || !known(copied.slot, copied.time)
+            copied.anew || copied.access.content.is_some() || !is_over(copied.slot, copied.time)
         });
         for copied in &mut self.copies {
             copied.clock.prune(floor);
@@ -274,11 +274,11 @@ impl Values {
             // A copy that all agents are after orders no work, unless a stream may see it.
             let mut orders = false;
             for (slot, writes) in &mut state.writes {
-                writes.retain(|write| !write.is_hidden(&known));
+                writes.retain(|write| !write.is_hidden(&is_over));
                 for write in writes {
                     write.clock.prune(floor);
                     orders |= write.value.is_some() && (state.awaited || !write.copied)
-                        || !known(*slot, write.time);
+                        || !is_over(*slot, write.time);
                 }
             }
             state.writes.retain(|(_, writes)| !writes.is_empty());
@@ -326,8 +326,8 @@ impl Value {
                 writes.pop_back();
                 self.count -= 1;
             }
-            let known = writes.partition_point(|write| is_before(*other, write.time));
-            let last = known.checked_sub(1).and_then(|last| writes.get_mut(last));
+            let over = writes.partition_point(|write| is_before(*other, write.time));
+            let last = over.checked_sub(1).and_then(|last| writes.get_mut(last));
             // One that is before this write hides as much and more.
             if let Some(last) = last.filter(|last| !last.is_hidden(&is_before)) {
                 last.hidden_by.push((slot, time));

@@ -11,12 +11,12 @@ use cuda_order_check_preload::{declare, flush, name_stream, pop_region, push_reg
 /// # Safety
 ///
 /// NULL or a C string.
-unsafe fn text(of: *const c_char) -> String {
-    if of.is_null() {
+unsafe fn text(start: *const c_char) -> String {
+    if start.is_null() {
         return String::new();
     }
     // SAFETY: as the caller says.
-    unsafe { CStr::from_ptr(of) }.to_string_lossy().into_owned()
+    unsafe { CStr::from_ptr(start) }.to_string_lossy().into_owned()
 }
 
 #[unsafe(no_mangle)]
@@ -78,9 +78,9 @@ unsafe extern "C" fn range_push(name: *const c_char) -> c_int {
 
 unsafe extern "C" fn range_push_with(attributes: *const Attributes) -> c_int {
     // SAFETY: NVTX asks for attributes.
-    let name = unsafe { attributes.as_ref() }.filter(|of| of.message_type as u32 == 1);
+    let name = unsafe { attributes.as_ref() }.filter(|given| given.message_type as u32 == 1);
     // SAFETY: then it is a C string.
-    push_region(&name.map_or_else(String::new, |of| unsafe { text(of.message) })) as c_int - 1
+    push_region(&name.map_or_else(String::new, |given| unsafe { text(given.message) })) as c_int - 1
 }
 
 extern "C" fn range_pop() -> c_int {
@@ -109,7 +109,7 @@ pub unsafe extern "C" fn InitializeInjectionNvtx2(
         (4, 3, cuda_order_check_name_stream as *const c_void),
     ];
     // SAFETY: NVTX's own function; 1 is the table of callbacks.
-    let Some(callbacks) = export_table.and_then(|of| unsafe { of(1).as_ref() }) else { return 0 };
+    let Some(callbacks) = export_table.and_then(|table| unsafe { table(1).as_ref() }) else { return 0 };
     let Some(table) = callbacks.table else { return 0 };
     for (module, index, function) in functions {
         let (mut places, mut count) = (core::ptr::null_mut(), 0);

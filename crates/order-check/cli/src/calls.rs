@@ -15,9 +15,9 @@ use libc::{FILE, iovec, mmsghdr, msghdr, off_t, sigset_t, size_t, sockaddr, sock
 /// The address of the C library's function. It is looked up when this library is loaded, as the
 /// program may call from the handler of a signal.
 fn next(cache: &AtomicPtr<c_void>, name: &CStr) -> *mut c_void {
-    let known = cache.load(Ordering::Relaxed);
-    if !known.is_null() {
-        return known;
+    let cached = cache.load(Ordering::Relaxed);
+    if !cached.is_null() {
+        return cached;
     }
     // SAFETY: a C string.
     let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
@@ -149,13 +149,13 @@ functions! {
     sendmsg(socket: c_int, message: *const msghdr, flags: c_int) -> ssize_t, real
         => calls::call("sendmsg", || calls::message(message), real);
     // These return how many messages: of the buffers, only so many bytes count as accessed.
-    recvmmsg(socket: c_int, of: *mut mmsghdr, count: c_uint, flags: c_int, time: *mut timespec)
+    recvmmsg(socket: c_int, list: *mut mmsghdr, count: c_uint, flags: c_int, time: *mut timespec)
         -> c_int, real => {
-        let buffers = || calls::messages(of, count as usize);
+        let buffers = || calls::messages(list, count as usize);
         calls::call("recvmmsg", buffers, || real() as ssize_t) as c_int
     };
-    sendmmsg(socket: c_int, of: *mut mmsghdr, count: c_uint, flags: c_int) -> c_int, real => {
-        let buffers = || calls::messages(of, count as usize);
+    sendmmsg(socket: c_int, list: *mut mmsghdr, count: c_uint, flags: c_int) -> c_int, real => {
+        let buffers = || calls::messages(list, count as usize);
         calls::call("sendmmsg", buffers, || real() as ssize_t) as c_int
     };
 

@@ -114,10 +114,10 @@ fn parse(mut arguments: Parser) -> Result<Action, Failure> {
             Some(Long(name)) => name.to_owned(),
             Some(option) => return Err(option.unexpected().into()),
         };
-        let known = ["class", "log", "json", "sarif", "exitcode", "stacks", "suppressions", "library"];
-        let Some(setting) = known.into_iter().find(|known| name == *known) else {
-            let known = known.map(|name| format!("--{name}")).join(", ");
-            let text = format!("`--{name}` is no option: the options are --possible, {known}");
+        let names = ["class", "log", "json", "sarif", "exitcode", "stacks", "suppressions", "library"];
+        let Some(setting) = names.into_iter().find(|setting| name == *setting) else {
+            let all = names.map(|name| format!("--{name}")).join(", ");
+            let text = format!("`--{name}` is no option: the options are --possible, {all}");
             return Err(text.into());
         };
         let value = arguments.value().ok().filter(|value| value != "--");

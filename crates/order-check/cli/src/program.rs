@@ -84,7 +84,7 @@ fn is_order_free() -> bool {
 }
 
 /// Whether the file changes the user, the group or the capabilities.
-fn has_other_rights(path: &Path, of: &Metadata) -> bool {
+fn has_other_rights(path: &Path, file: &Metadata) -> bool {
     let capable = CString::new(path.as_os_str().as_bytes()).is_ok_and(|path| {
         let name = c"security.capability".as_ptr();
         // SAFETY: two C strings; without a place the call returns the size.
@@ -92,7 +92,7 @@ fn has_other_rights(path: &Path, of: &Metadata) -> bool {
     });
     // SAFETY: both have no preconditions.
     let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
-    of.mode() & libc::S_ISUID != 0 && of.uid() != user
-        || of.mode() & libc::S_ISGID != 0 && of.mode() & 0o010 != 0 && of.gid() != group
+    file.mode() & libc::S_ISUID != 0 && file.uid() != user
+        || file.mode() & libc::S_ISGID != 0 && file.mode() & 0o010 != 0 && file.gid() != group
         || user != 0 && capable
 }

@@ -55,7 +55,7 @@ driver! {
     cuEventQuery(event: usize);
     cuEventDestroy_v2(event: usize);
     cuStreamQuery(stream: usize);
-    cuLaunchKernelEx(config: *const u64, of: usize, values: *const usize, more: *const usize);
+    cuLaunchKernelEx(config: *const u64, function: usize, values: *const usize, more: *const usize);
     cuStreamDestroy_v2(stream: usize);
     cuMemAlloc_v2(address: *mut u64, bytes: usize);
     cuMemHostAlloc(memory: *mut *mut u8, bytes: usize, flags: c_uint);
@@ -294,7 +294,7 @@ fn early_accesses_are_found_and_ordered_ones_are_not() {
     let test = "early_accesses_are_found_and_ordered_ones_are_not";
     if let Some(role) = role() {
         let good = role == MENDED;
-        for (_, program, _) in PLANTED.iter().filter(|of| good || of.0 == role) {
+        for (_, program, _) in PLANTED.iter().filter(|row| good || row.0 == role) {
             let p = Program::new(good);
             program(&p);
             p.synchronize();
@@ -322,7 +322,7 @@ fn early_accesses_are_found_and_ordered_ones_are_not() {
 #[test]
 fn correct_programs_have_no_finding() {
     if let Some(role) = role() {
-        let (_, program, _) = CORRECT.iter().find(|of| of.0 == role).expect("it is in the list");
+        let (_, program, _) = CORRECT.iter().find(|row| row.0 == role).expect("it is in the list");
         let p = Program::new(true);
         program(&p);
         return p.synchronize();

@@ -80,10 +80,10 @@ fn real() -> String {
 
 /// Adds a setting.
 fn add(command: &mut Command, setting: &str) {
-    let of = |(name, value): (&OsStr, Option<&OsStr>)| {
+    let value = |(name, value): (&OsStr, Option<&OsStr>)| {
         (name == "CUDA_ORDER_CHECK").then(|| value.expect("it is set").to_owned())
     };
-    let mut settings = command.get_envs().find_map(of).expect("it is set");
+    let mut settings = command.get_envs().find_map(value).expect("it is set");
     settings.push(format!(",{setting}"));
     command.env("CUDA_ORDER_CHECK", settings);
 }

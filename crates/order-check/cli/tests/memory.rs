@@ -90,7 +90,7 @@ driver! {
     cuModuleLoadData(module: *mut usize, code: *const c_void);
     cuModuleUnload(module: usize);
     cuModuleGetFunction(function: *mut usize, module: usize, name: *const c_char);
-    cuLibraryLoadData(library: *mut usize, code: *const c_void, of: *mut c_uint,
+    cuLibraryLoadData(library: *mut usize, code: *const c_void, options: *mut c_uint,
         values: *mut *mut c_void, count: c_uint, others: *mut c_uint,
         their_values: *mut *mut c_void, their_count: c_uint);
     cuLibraryUnload(library: usize);
@@ -103,13 +103,13 @@ driver! {
     cuGraphClone(clone: *mut usize, graph: usize);
     cuGraphDestroy(graph: usize);
     cuGraphAddHostNode(node: *mut usize, graph: usize, after: *const usize, count: usize,
-        of: *const HostParams);
+        params: *const HostParams);
     cuGraphAddChildGraphNode(node: *mut usize, graph: usize, after: *const usize, count: usize,
         child: usize);
     cuGraphDestroyNode(node: usize);
-    cuGraphHostNodeSetParams(node: usize, of: *const HostParams);
+    cuGraphHostNodeSetParams(node: usize, params: *const HostParams);
     cuGraphInstantiateWithFlags(exec: *mut usize, graph: usize, flags: u64);
-    cuGraphExecHostNodeSetParams(exec: usize, node: usize, of: *const HostParams);
+    cuGraphExecHostNodeSetParams(exec: usize, node: usize, params: *const HostParams);
     cuGraphExecUpdate_v2(exec: usize, graph: usize, result: *mut [usize; 3]);
     cuGraphExecDestroy(exec: usize);
     cuGraphLaunch(exec: usize, stream: usize);
@@ -277,8 +277,8 @@ fn live(p: &Program) -> i64 {
     }
     p.settle();
     // SAFETY: it has no preconditions.
-    let of = unsafe { libc::mallinfo2() };
-    (of.uordblks + of.hblkhd) as i64
+    let info = unsafe { libc::mallinfo2() };
+    (info.uordblks + info.hblkhd) as i64
 }
 
 /// A function of the software driver, whose calls the library does not see.
@@ -454,7 +454,7 @@ fn what_is_repeated_takes_no_more_memory() {
         let those = |some: &'static [_]| some.iter().filter_map(more).collect::<Vec<_>>();
         let some = PARTS.chunks(PARTS.len().div_ceil(4));
         let some: Vec<_> = some.map(|some| scope.spawn(move || those(some))).collect();
-        some.into_iter().flat_map(|of| of.join().expect("they end")).collect()
+        some.into_iter().flat_map(|thread| thread.join().expect("they end")).collect()
     });
     assert!(more.is_empty(), "bytes that the library has more: {more:?}");
 }

@@ -231,7 +231,7 @@ impl Accesses {
         let is_new = match sides.iter().any(|side| side.launch.is_some()) {
             // Most turn out to be none: only what is to be confirmed is looked up.
             true if nearby => true,
-            true => !self.reports.is_known(places),
+            true => !self.reports.was_reported(places),
             false => self.reports.is_new(places),
         };
         if !is_new {
@@ -254,7 +254,7 @@ impl Accesses {
             under_way: false,
             nearby,
             siblings: nodes == [true, true] && Arc::ptr_eq(one, two),
-            known: self.slots.last_known(first.slot, clock),
+            last_before: self.slots.last_before(first.slot, clock),
             recorded,
             awaited: awaited.flatten(),
             apart: None,
@@ -309,10 +309,10 @@ impl Accesses {
 
     /// Forgets accesses that are before all that may still come.
     pub(super) fn retire(&mut self) {
-        let known = |slot, time| self.slots.floor.get(slot) >= time;
-        self.memory.retire(&known);
-        self.nearby.retire(&known);
-        self.objects.retire(&known);
+        let is_over = |slot, time| self.slots.floor.get(slot) >= time;
+        self.memory.retire(&is_over);
+        self.nearby.retire(&is_over);
+        self.objects.retire(&is_over);
         self.threads.prune(&self.slots.floor);
     }
 

@@ -114,7 +114,7 @@ impl Events {
     }
 
     pub(super) fn set_record(&mut self, call: &Arc<Call>, event: EventId, point: Point) {
-        let known = self.streams.tasks.clock_of(call.by);
+        let past = self.streams.tasks.clock_of(call.by);
         let lost = match self.events.get(&event).and_then(|event| event.record.as_ref()) {
             Some(earlier) if self.warnings().lost_record && !earlier.used => {
                 let over = |after: &Clock| {
@@ -124,7 +124,7 @@ impl Events {
                 // anything.
                 let covered = point.clock().is_none_or(over);
                 let (record, by) = (earlier.call.clone(), call.clone());
-                (!over(&known)).then_some(Lost { record, by, covered })
+                (!over(&past)).then_some(Lost { record, by, covered })
             }
             _ => None,
         };
@@ -199,12 +199,12 @@ impl Events {
 
     /// Forgets what all that may still come is after. Returns how much is left.
     pub(super) fn retire(&mut self) -> usize {
-        let kept = self.streams.retire();
+        let left = self.streams.retire();
         let floor = &self.streams.tasks.accesses.slots.floor;
         for record in self.events.values_mut().filter_map(|event| event.record.as_mut()) {
             record.point.prune(floor);
         }
-        kept + self.events.len()
+        left + self.events.len()
     }
 }
 

@@ -62,9 +62,9 @@ impl<T> Default for Recent<T> {
 
 impl<T> Recent<T> {
     fn pop(&mut self) -> Option<T> {
-        let (_, of) = self.all.pop_front()?;
+        let (_, item) = self.all.pop_front()?;
         self.first += 1;
-        Some(of)
+        Some(item)
     }
 
     /// From which place on there may be some that are not before the new work. `former` is the last
@@ -75,8 +75,8 @@ impl<T> Recent<T> {
             self.seen.resize(at + 1, (0, 0));
         }
         let Some(seen) = self.seen.get_mut(at) else { return 0 };
-        let known = if seen.1 <= former { 0 } else { seen.0 };
-        let mut place = known.saturating_sub(self.first) as usize;
+        let start = if seen.1 <= former { 0 } else { seen.0 };
+        let mut place = start.saturating_sub(self.first) as usize;
         while self.all.get(place).is_some_and(|(entry, _)| comes_before(entry, new, is_before)) {
             place += 1;
         }
@@ -85,8 +85,8 @@ impl<T> Recent<T> {
     }
 
     /// Forgets the oldest ones that are before all that may still come.
-    fn retire(&mut self, known: &impl Fn(Slot, u64) -> bool, mut gone: impl FnMut(T)) {
-        while self.all.front().is_some_and(|(entry, _)| known(entry.slot, entry.time)) {
+    fn retire(&mut self, is_over: &impl Fn(Slot, u64) -> bool, mut gone: impl FnMut(T)) {
+        while self.all.front().is_some_and(|(entry, _)| is_over(entry.slot, entry.time)) {
             self.pop().into_iter().for_each(&mut gone);
         }
     }
@@ -139,14 +139,14 @@ pub(super) struct Nearby {
 /// now.
 fn places(
     addresses: impl Iterator<Item = u64>,
-    of: &Entry,
+    entry: &Entry,
     allocations: &Allocations,
 ) -> Vec<Place> {
     let mut all: Vec<Place> = Vec::new();
     for at in addresses {
         if !all.iter().any(|(range, _)| range.contains(&at)) {
-            let place = allocations.live(at).map(|of| (of.range.clone(), of.call.number));
-            all.extend(place.filter(|(_, begun)| *begun < of.origin.call.number));
+            let place = allocations.live(at).map(|live| (live.range.clone(), live.call.number));
+            all.extend(place.filter(|(_, begun)| *begun < entry.origin.call.number));
         }
     }
     all
@@ -208,15 +208,15 @@ impl Nearby {
         let Self { works, places, placed, .. } = self;
         let end = works.first + works.all.len() as u64;
         if *placed < end {
-            let known = placed.saturating_sub(works.first) as usize;
+            let start = placed.saturating_sub(works.first) as usize;
             places.retain(|(_, last)| *last >= works.first);
-            for at in known..works.all.len() {
+            for at in start..works.all.len() {
                 forget_repeated(&mut works.all, at);
             }
-            for (number, (work, own)) in (works.first..).zip(&mut works.all).skip(known) {
+            for (number, (work, own)) in (works.first..).zip(&mut works.all).skip(start) {
                 *own = self::places(begins(&work.origin.accesses), work, allocations);
                 for place in own {
-                    match places.iter_mut().find(|(of, _)| of == place) {
+                    match places.iter_mut().find(|(earlier, _)| earlier == place) {
                         Some((_, last)) => *last = number,
                         None => places.push((place.clone(), number)),
                     }
@@ -274,7 +274,7 @@ impl Nearby {
             for (work, places) in self.works.all.range(skipped..).rev() {
                 // The allocation may have ended since then.
                 let is_it = |(place, number): &Place| {
-                    allocations.live(place.start).is_some_and(|of| of.call.number == *number)
+                    allocations.live(place.start).is_some_and(|live| live.call.number == *number)
                 };
                 if meet(own, new, places, is_it, &mut self.common)
                     && !comes_before(work, new, is_before)
@@ -314,19 +314,19 @@ impl Nearby {
     }
 
     /// Forgets what is before all that may still come.
-    pub(super) fn retire(&mut self, known: &impl Fn(Slot, u64) -> bool) {
-        self.works.retire(known, |_| ());
+    pub(super) fn retire(&mut self, is_over: &impl Fn(Slot, u64) -> bool) {
+        self.works.retire(is_over, |_| ());
         let addresses = &mut self.addresses;
-        self.launches.retire(known, |count| addresses.pop(count));
+        self.launches.retire(is_over, |count| addresses.pop(count));
     }
 }
 
 /// What comes after some work in its slot stands for the same work before.
 fn forget_repeated(works: &mut VecDeque<(Entry, Vec<Place>)>, at: usize) {
     let Some((new, _)) = works.get(at) else { return };
-    let is_same = |of: &Entry| of.slot == new.slot && of.origin.accesses == new.origin.accesses;
+    let is_same = |old: &Entry| old.slot == new.slot && old.origin.accesses == new.origin.accesses;
     let mut before = (at.saturating_sub(REPEATED)..at).rev();
-    let same = before.find(|at| works.get(*at).is_some_and(|(of, _)| is_same(of)));
+    let same = before.find(|at| works.get(*at).is_some_and(|(old, _)| is_same(old)));
     if let Some((same, _)) = same.and_then(|at| works.get_mut(at)) {
         same.time = BEFORE_ALL;
     }
@@ -364,7 +364,7 @@ impl Candidates<'_> {
         let near = |launch: &Entry, other: &Entry| {
             let accesses = &other.origin.accesses;
             let other = Other { kind: other.kind, accesses, launch: other.origin.launch.as_ref() };
-            launch.origin.launch.as_ref().map(|of| of.launch.is_near(ranges, &other))
+            launch.origin.launch.as_ref().map(|launched| launched.launch.is_near(ranges, &other))
         };
         if new.kind.conflicts(earlier.kind)
             && near(new, earlier).or_else(|| near(earlier, new)) == Some(true)
@@ -414,7 +414,7 @@ mod tests {
             let found = nearby.touch(&accesses, &new, 0, &Allocations::default(), &|_, _| false);
             assert!(found.is_empty());
         };
-        let kept = |nearby: &Nearby| {
+        let counts = |nearby: &Nearby| {
             (nearby.launches.all.len(), nearby.addresses.all.len() - nearby.addresses.gone)
         };
         for time in 1..=10_000 {
@@ -423,12 +423,12 @@ mod tests {
         }
         // Those without an address are none.
         let all = LAUNCHES * 3 / 2;
-        assert_eq!(kept(&nearby), (LAUNCHES, all));
+        assert_eq!(counts(&nearby), (LAUNCHES, all));
         nearby.retire(&|_, time| time <= 9_994);
-        assert_eq!(kept(&nearby), (4, 6));
+        assert_eq!(counts(&nearby), (4, 6));
         touch(&mut nearby, 10_001, 40);
-        assert_eq!(kept(&nearby), (5, 6 + ADDRESSES));
+        assert_eq!(counts(&nearby), (5, 6 + ADDRESSES));
         nearby.retire(&|_, _| true);
-        assert_eq!(kept(&nearby), (0, 0));
+        assert_eq!(counts(&nearby), (0, 0));
     }
 }

@@ -247,7 +247,7 @@ impl Reports {
     }
 
     /// Whether a problem at these two places was reported. Another one may be asked for later.
-    pub(super) fn is_known(&mut self, sides: [At<'_>; 2]) -> bool {
+    pub(super) fn was_reported(&mut self, sides: [At<'_>; 2]) -> bool {
         if self.again(sides) {
             return true;
         }
@@ -277,8 +277,8 @@ impl Reports {
                 return Some(place.clone());
             };
             let path = trace.path();
-            let known = path.and_then(|path| self.paths.get(&(path, place.clone())));
-            if let Some(found) = known {
+            let earlier = path.and_then(|path| self.paths.get(&(path, place.clone())));
+            if let Some(found) = earlier {
                 return Some(found.clone());
             }
             if !std::mem::replace(&mut made, true) {

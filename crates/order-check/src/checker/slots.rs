@@ -75,19 +75,19 @@ impl Slots {
     pub(super) fn covers(&self, clock: &Clock, other: &Clock, unsure: bool) -> bool {
         other.all(|slot, time| {
             let former = self.all.get(slot as usize).map_or(0, |state| state.former);
-            let known = clock.get(slot);
+            let seen = clock.get(slot);
             if self.floor.get(slot) >= time {
                 return true;
             }
-            if time <= former && known > former { unsure } else { known >= time }
+            if time <= former && seen > former { unsure } else { seen >= time }
         })
     }
 
     /// The last recent call of an agent that happens before all that has this clock.
-    pub(super) fn last_known(&self, slot: Slot, clock: &Clock) -> Option<Arc<Call>> {
-        let known = clock.get(slot).max(self.floor.get(slot));
+    pub(super) fn last_before(&self, slot: Slot, clock: &Clock) -> Option<Arc<Call>> {
+        let seen = clock.get(slot).max(self.floor.get(slot));
         let mut calls = self.all.get(slot as usize)?.recent.iter().rev();
-        calls.find(|(time, _)| *time <= known).map(|(_, call)| call.clone())
+        calls.find(|(time, _)| *time <= seen).map(|(_, call)| call.clone())
     }
 
     /// The slots of which accesses are kept. If none is to be used again, nobody looks at them.

@@ -368,7 +368,7 @@ impl Streams {
 
     /// Forgets what all that may still come is after. Returns how much is left.
     pub(super) fn retire(&mut self) -> usize {
-        let kept = self.tasks.retire();
+        let left = self.tasks.retire();
         let floor = &self.tasks.accesses.slots.floor;
         for stream in self.streams.values_mut() {
             stream.tail.prune(floor);
@@ -379,7 +379,7 @@ impl Streams {
                 points.prune(floor);
             }
         }
-        kept + self.streams.len()
+        left + self.streams.len()
     }
 }
 
@@ -487,13 +487,13 @@ impl Streams {
     /// A wait for a value is over. If its task still exists, an unreported writer ended it.
     pub(super) fn wait_ended(&mut self, call: &Call, wait: u64, cell: Cell) {
         let Some(id) = self.tasks.queue.wait_of_call(wait, cell) else { return };
-        let mut known = self.tasks.clock_of(call.by);
+        let mut past = self.tasks.clock_of(call.by);
         if self.tasks.accesses.threads.are_reported() {
             // Any thread may have written it.
-            self.tasks.accesses.threads.join_all(&mut known);
+            self.tasks.accesses.threads.join_all(&mut past);
         }
-        known.join(&self.tasks.values.everything());
-        self.tasks.queue.put_after(id, &known);
+        past.join(&self.tasks.values.everything());
+        self.tasks.queue.put_after(id, &past);
         self.force(id);
     }
 

@@ -111,7 +111,9 @@ impl<O: Observer> Feed<O> {
     pub fn graph_accesses(&self, graph: GraphId, wanted: impl Fn(&Access) -> bool) -> Vec<Access> {
         let nodes = self.checker.nodes(graph).unwrap_or_default();
         let accesses = nodes.iter().flat_map(|node| match &node.work {
-            NodeWork::Work(accesses) if !accesses.iter().any(|of| of.launch().is_some()) => {
+            NodeWork::Work(accesses)
+                if !accesses.iter().any(|access| access.launch().is_some()) =>
+            {
                 &accesses[..]
             }
             _ => &[],

@@ -18,19 +18,19 @@ pub(super) enum Api {
 
 impl Api {
     /// By the backtraces of the two calls.
-    pub(super) fn of(ways: &[Way; 2]) -> Self {
+    pub(super) fn of_ways(ways: &[Way; 2]) -> Self {
         let has = |parts: &[&str]| {
             ways.iter().any(|way| parts.iter().any(|part| way.text.contains(part)))
         };
-        let of = |packages: &[&str]| ways.iter().any(|way| is_of(&way.text, packages));
-        if of(&["cupy/", "cupy_backends/"]) {
+        let uses = |packages: &[&str]| ways.iter().any(|way| is_of(&way.text, packages));
+        if uses(&["cupy/", "cupy_backends/"]) {
             Self::CuPy
         // It makes its calls by cuda.core.
-        } else if of(&["numba/cuda/", "numba_cuda/"]) {
+        } else if uses(&["numba/cuda/", "numba_cuda/"]) {
             Self::Numba
-        } else if of(&["cuda/core/"]) {
+        } else if uses(&["cuda/core/"]) {
             Self::CudaCore
-        } else if of(&["torch/"]) || has(&["/libtorch", "/libc10", "at::native::", "c10::"]) {
+        } else if uses(&["torch/"]) || has(&["/libtorch", "/libc10", "at::native::", "c10::"]) {
             Self::PyTorch
         } else if has(&["libcudart", "cudart::", "cudaMem", "cudaLaunch", "__device_stub"]) {
             Self::Runtime
@@ -112,8 +112,8 @@ fn who(agent: &Agent, name: Option<&str>) -> String {
 /// What to do. `names` are those of the two streams in the program, if they are known.
 pub(super) fn remedy(report: &Report, ways: &[Way; 2], names: [Option<&str>; 2]) -> String {
     let (first, second) = (&report.first, &report.second);
-    let [before, after] = [(0, first), (1, second)].map(|(side, of): (usize, _)| {
-        ways.get(side).map_or_else(|| named(&of.call), |way| way.line_or_call(&of.call))
+    let [before, after] = [(0, first), (1, second)].map(|(index, side): (usize, _)| {
+        ways.get(index).map_or_else(|| named(&side.call), |way| way.line_or_call(&side.call))
     });
     // Two calls of one line.
     let [before, after] = match before == after {
@@ -130,7 +130,7 @@ pub(super) fn remedy(report: &Report, ways: &[Way; 2], names: [Option<&str>; 2])
              must not follow"
         );
     }
-    let api = Api::of(ways);
+    let api = Api::of_ways(ways);
     let [one_name, two_name] = names;
     let one = || api.stream(&first.agent, one_name);
     let two = || api.stream(&second.agent, two_name);
@@ -188,10 +188,10 @@ pub(super) fn already(report: &Report, names: [Option<&str>; 2]) -> Vec<String> 
             ),
             None => format!("{recorded}: only the wait is missing"),
         });
-    } else if let Some(known) = &between.known {
+    } else if let Some(call) = &between.last_before {
         notes.push(format!(
             "{two} waits for {one} up to {}, which is before {}: a later event is needed",
-            at(known),
+            at(call),
             way(&first.call).line_or_call(&first.call)
         ));
     }
@@ -275,9 +275,9 @@ mod tests {
             ),
         ] {
             let way = Way { text: text.to_owned(), ..Way::default() };
-            let found = Api::of(&[Way::default(), way]);
-            let said = [found.record("s"), found.wait("s"), found.synchronize("s")].join(" ");
-            assert_eq!((found, &*said), (api, words), "{text}");
+            let found = Api::of_ways(&[Way::default(), way]);
+            let lines = [found.record("s"), found.wait("s"), found.synchronize("s")].join(" ");
+            assert_eq!((found, &*lines), (api, words), "{text}");
         }
     }
 }

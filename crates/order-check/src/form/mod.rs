@@ -279,7 +279,9 @@ impl<'a> Form<'a> {
         if with.stacks == Stacks::Full {
             self.other_stacks(&mut add);
         }
-        if let Some(Certainty { word, text }) = with.certainty.filter(|of| of.word != "certain") {
+        if let Some(Certainty { word, text }) =
+            with.certainty.filter(|certainty| certainty.word != "certain")
+        {
             for (at, line) in wrapped(text, COLUMNS - INDENT.len()).iter().enumerate() {
                 add(if at == 0 { word } else { "" }, line);
             }

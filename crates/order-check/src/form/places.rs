@@ -18,7 +18,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    fn of(frame: &Frame<'_>) -> Self {
+    fn at(frame: &Frame<'_>) -> Self {
         let source = frame.source.map(|(file, line)| (file.to_owned(), line));
         Self { function: function(frame), source, module: frame.module.map(str::to_owned) }
     }
@@ -56,7 +56,7 @@ pub(crate) struct Way {
 }
 
 /// The frames of these owners. Where there are lines of Python, those.
-fn of<'a>(text: &'a str, owners: &[Owner]) -> Vec<Frame<'a>> {
+fn owned<'a>(text: &'a str, owners: &[Owner]) -> Vec<Frame<'a>> {
     let all: Vec<_> = frames(text).filter(|frame| owners.contains(&frame.owner())).collect();
     let is_python = all.iter().any(|frame| frame.is_python);
     let mut all: Vec<_> = all.into_iter().filter(|frame| frame.is_python == is_python).collect();
@@ -78,8 +78,8 @@ fn text(call: &Call) -> String {
 /// The way to one call.
 pub(crate) fn way(call: &Call) -> Way {
     let text = text(call);
-    let found = OWNERS.iter().map(|owners| of(&text, owners)).find(|found| !found.is_empty());
-    let places = found.unwrap_or_default().iter().map(Place::of).collect();
+    let found = OWNERS.iter().map(|owners| owned(&text, owners)).find(|found| !found.is_empty());
+    let places = found.unwrap_or_default().iter().map(Place::at).collect();
     new(call, places, text)
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn ways(one: &Call, two: &Call) -> [Way; 2] {
     let [first, second] = &texts;
     let mut found: Option<[Vec<Frame<'_>>; 2]> = None;
     for owners in OWNERS {
-        let both = [of(first, owners), of(second, owners)];
+        let both = [owned(first, owners), owned(second, owners)];
         let [a, b] = &both;
         let same = a.iter().zip(b).take_while(|(a, b)| a == b).count();
         let differ = same < a.len().max(b.len());
@@ -103,7 +103,7 @@ pub(crate) fn ways(one: &Call, two: &Call) -> [Way; 2] {
             found = Some(both);
         }
     }
-    let [a, b] = found.unwrap_or_default().map(|own| own.iter().map(Place::of).collect());
+    let [a, b] = found.unwrap_or_default().map(|own| own.iter().map(Place::at).collect());
     let [first, second] = texts;
     [new(one, a, first), new(two, b, second)]
 }

@@ -274,12 +274,12 @@ impl Segments {
     }
 
     /// Forgets accesses that are before all that may still come.
-    pub(super) fn retire(&mut self, known: &impl Fn(Slot, u64) -> bool) {
+    pub(super) fn retire(&mut self, is_over: &impl Fn(Slot, u64) -> bool) {
         let (mut changed, mut freed) = (false, 0);
         self.retain(|segment| {
             if let Some(rows) = &mut segment.rows {
                 let before = rows.columns.entries();
-                rows.columns.retire(known);
+                rows.columns.retire(is_over);
                 changed |= rows.columns.entries() != before;
                 freed += rows.columns.freed().count();
                 let empty = rows.columns.len() == 0;
@@ -287,7 +287,7 @@ impl Segments {
                 return !empty;
             }
             let before = segment.entries.len();
-            segment.entries.retain(|entry| !known(entry.slot, entry.time));
+            segment.entries.retain(|entry| !is_over(entry.slot, entry.time));
             changed |= segment.entries.len() != before;
             freed += usize::from(segment.freed.is_some());
             !segment.entries.is_empty() || segment.freed.is_some()

@@ -64,8 +64,8 @@ impl Byte {
     /// The earlier accesses that the new one is wrong with.
     fn access(&mut self, new: &Entry, is_before: impl Fn(Slot, u64) -> bool) -> Vec<(Entry, bool)> {
         if matches!(new.kind, AccessKind::Allocate | AccessKind::Forget) {
-            let kept = (new.kind == AccessKind::Allocate).then(|| new.clone());
-            *self = Self { entries: kept.into_iter().collect(), freed: None };
+            let own = (new.kind == AccessKind::Allocate).then(|| new.clone());
+            *self = Self { entries: own.into_iter().collect(), freed: None };
             return Vec::new();
         }
         if let Some(freed) = &self.freed {
@@ -93,7 +93,7 @@ impl Byte {
     }
 }
 
-/// What is told to `whole` is told to each byte.
+/// Each access to `whole` is one to each byte.
 #[derive(Debug)]
 struct Both {
     whole: Shadow,
@@ -117,7 +117,7 @@ impl Both {
     }
 
     /// An operation of an agent: what it finds is the same.
-    fn tell(&mut self, slot: usize, accesses: &[Access], launch: Option<u64>) {
+    fn access(&mut self, slot: usize, accesses: &[Access], launch: Option<u64>) {
         self.calls += 1;
         self.clocks[slot][slot] += 1;
         let clock = self.clocks[slot];
@@ -131,13 +131,13 @@ impl Both {
             let mut expected = Vec::new();
             for byte in each.each_row().flatten() {
                 let all = self.bytes[byte as usize].access(&new, is_before);
-                let tell = |(old, ordered): (Entry, _)| (byte, old.slot, old.time, ordered);
-                expected.extend(all.into_iter().map(tell));
+                let pair = |(old, ordered): (Entry, _)| (byte, old.slot, old.time, ordered);
+                expected.extend(all.into_iter().map(pair));
             }
             expected.sort_unstable();
             // Two accesses of one operation are one hit.
             expected.dedup();
-            let differs = |of: &&_| !(found.contains(of) && expected.contains(of));
+            let differs = |pair: &&_| !(found.contains(pair) && expected.contains(pair));
             let differ: Vec<_> = found.iter().chain(&expected).filter(differs).collect();
             assert!(
                 found.len() == expected.len() && differ.is_empty(),
@@ -154,10 +154,10 @@ impl Both {
 
     fn retire(&mut self) {
         let clocks = self.clocks;
-        let known = |slot: Slot, time| clocks.iter().all(|clock| clock[slot as usize] >= time);
-        self.whole.retire(&known);
+        let is_over = |slot: Slot, time| clocks.iter().all(|clock| clock[slot as usize] >= time);
+        self.whole.retire(&is_over);
         for byte in &mut self.bytes {
-            byte.entries.retain(|old| !known(old.slot, old.time));
+            byte.entries.retain(|old| !is_over(old.slot, old.time));
         }
         self.check();
     }
@@ -170,8 +170,8 @@ impl Both {
         assert_eq!(slots, expected);
         for (start, segment) in self.whole.segments.iter() {
             let bytes = self.bytes.get(start as usize..segment.end as usize);
-            let kept = bytes.into_iter().flatten().flat_map(Byte::slots).count();
-            assert!(kept > 0, "{start}..{}", segment.end);
+            let count = bytes.into_iter().flatten().flat_map(Byte::slots).count();
+            assert!(count > 0, "{start}..{}", segment.end);
         }
     }
 
@@ -188,7 +188,7 @@ impl Both {
         let all = Access::write(0, self.bytes.len() as u64);
         self.clocks[0] = [0; AGENTS];
         self.clocks[0][0] = 1 << 40;
-        self.tell(0, &[all], None);
+        self.access(0, &[all], None);
     }
 }
 
@@ -215,11 +215,11 @@ fn program(seed: u64) {
             5 => {
                 let (piece, count) = ([4, 8, 16][random(3) as usize], 3 + random(6));
                 for at in 0..count {
-                    both.tell(slot, &[Access::write(at * piece, piece)], None);
+                    both.access(slot, &[Access::write(at * piece, piece)], None);
                 }
                 (0..AGENTS).for_each(|other| both.wait(other, slot));
                 for _ in 0..random(3) {
-                    both.tell(other, &[Access::read(0, count * piece)], None);
+                    both.access(other, &[Access::read(0, count * piece)], None);
                 }
             }
             _ => {
@@ -247,7 +247,7 @@ fn program(seed: u64) {
                 });
                 let accesses: Vec<Access> = accesses.collect();
                 let launch = (random(4) == 0).then(|| random(20));
-                both.tell(slot, &accesses, launch);
+                both.access(slot, &accesses, launch);
             }
         }
     }
@@ -259,10 +259,10 @@ fn segments_rows_and_spans_are_as_if_each_byte_were_alone() {
     (0..500).for_each(program);
     // A launch may turn out not to read what was read before.
     let mut both = Both::new(24);
-    (0..3).for_each(|piece| both.tell(1, &[Access::write(piece * 8, 8)], None));
+    (0..3).for_each(|piece| both.access(1, &[Access::write(piece * 8, 8)], None));
     let read = Access::read(0, 24);
-    both.tell(1, std::slice::from_ref(&read), None);
-    both.tell(1, &[read.clone(), read], Some(1));
+    both.access(1, std::slice::from_ref(&read), None);
+    both.access(1, &[read.clone(), read], Some(1));
     both.compare();
 }
 
@@ -272,16 +272,16 @@ fn segments_rows_and_spans_are_as_if_each_byte_were_alone() {
 fn spans_do_not_overlap() {
     let mut both = Both::new(48);
     let all = |both: &mut Both| (1..AGENTS).for_each(|slot| both.wait(slot, 1));
-    (0..6).for_each(|piece| both.tell(1, &[Access::write(piece * 8, 8)], None));
+    (0..6).for_each(|piece| both.access(1, &[Access::write(piece * 8, 8)], None));
     all(&mut both);
-    both.tell(2, &[Access::read(0, 48)], None);
+    both.access(2, &[Access::read(0, 48)], None);
     both.wait(1, 2);
-    (0..3).for_each(|piece| both.tell(1, &[Access::write(piece * 8, 8)], None));
+    (0..3).for_each(|piece| both.access(1, &[Access::write(piece * 8, 8)], None));
     all(&mut both);
-    both.tell(2, &[Access::read(0, 24)], None);
+    both.access(2, &[Access::read(0, 24)], None);
     both.wait(3, 2);
-    both.tell(3, &[Access::read(0, 24)], None);
-    both.tell(2, &[Access::read(0, 48)], None);
+    both.access(3, &[Access::read(0, 24)], None);
+    both.access(2, &[Access::read(0, 48)], None);
     both.compare();
 }
 
@@ -289,17 +289,17 @@ fn spans_do_not_overlap() {
 #[test]
 fn a_span_is_after_what_reaches_into_it() {
     let mut both = Both::new(56);
-    (1..7).for_each(|piece| both.tell(1, &[Access::write(piece * 8, 8)], None));
+    (1..7).for_each(|piece| both.access(1, &[Access::write(piece * 8, 8)], None));
     (2..AGENTS).for_each(|slot| both.wait(slot, 1));
     let span = Access::read(8, 48);
-    both.tell(2, std::slice::from_ref(&span), None);
+    both.access(2, std::slice::from_ref(&span), None);
     [1, 3].into_iter().for_each(|slot| both.wait(slot, 2));
-    both.tell(3, &[Access::write(0, 12)], None);
-    both.tell(1, &[Access::write(12, 4)], None);
+    both.access(3, &[Access::write(0, 12)], None);
+    both.access(1, &[Access::write(12, 4)], None);
     [1, 3].into_iter().for_each(|other| both.wait(2, other));
-    both.tell(2, &[Access::read(0, 8), span.clone()], None);
+    both.access(2, &[Access::read(0, 8), span.clone()], None);
     both.wait(0, 1);
-    both.tell(0, &[span], None);
+    both.access(0, &[span], None);
     both.compare();
 }
 
@@ -308,15 +308,15 @@ fn a_span_is_after_what_reaches_into_it() {
 fn spans_and_columns_are_bounded() {
     let mut both = Both::new(4096);
     for at in (0..2 * SPANS as u64).map(|at| at * 64) {
-        (0..3).for_each(|piece| both.tell(1, &[Access::write(at + piece * 8, 8)], None));
-        (0..2).for_each(|_| both.tell(1, &[Access::read(at, 24)], None));
+        (0..3).for_each(|piece| both.access(1, &[Access::write(at + piece * 8, 8)], None));
+        (0..2).for_each(|_| both.access(1, &[Access::read(at, 24)], None));
     }
     assert_eq!(both.whole.spans.len(), SPANS);
     both.compare();
     let mut both = Both::new(1 << 14);
     let mut rows = |pitch, at| {
         let stride = Stride { width: 1, pitch };
-        both.tell(1, &[Access::write(at, 0).rows((1 << 14) / pitch - 1, stride)], None);
+        both.access(1, &[Access::write(at, 0).rows((1 << 14) / pitch - 1, stride)], None);
         let rows = both.whole.segments.values().filter_map(|segment| segment.rows.as_ref());
         rows.map(|rows| rows.columns.len()).max()
     };

@@ -26,7 +26,7 @@ impl Watched {
         Self { checker, number: 0, ranges: 0, agents: 0, tasks: 0, values: 0 }
     }
 
-    fn tell(&mut self, thread: ThreadId, op: Op<'_>) {
+    fn apply(&mut self, thread: ThreadId, op: Op<'_>) {
         self.number += 1;
         self.checker.apply(Call::new("call", self.number, thread), op);
         let size = self.checker.size();
@@ -37,18 +37,18 @@ impl Watched {
     }
 
     fn work(&mut self, stream: u64, access: Access) {
-        self.tell(MAIN, Op::Work { stream: StreamId(stream), accesses: &[access] });
+        self.apply(MAIN, Op::Work { stream: StreamId(stream), accesses: &[access] });
     }
 
     fn record(&mut self, event: u64, stream: u64) {
-        self.tell(
+        self.apply(
             MAIN,
             Op::Record { event: EventId(event), stream: StreamId(stream), external: false },
         );
     }
 
     fn wait(&mut self, stream: u64, event: u64) {
-        self.tell(
+        self.apply(
             MAIN,
             Op::Wait { stream: StreamId(stream), event: EventId(event), external: false },
         );
@@ -78,7 +78,7 @@ fn buffers_that_are_never_used_again_are_forgotten() {
         all.wait(2, 1);
         all.work(2, Access::read(at + 1024, 512));
         if turn % 500 == 0 {
-            all.tell(MAIN, Op::Synchronize { what: What::Stream(StreamId(2)) });
+            all.apply(MAIN, Op::Synchronize { what: What::Stream(StreamId(2)) });
         }
     }
     all.right(20_000, 3, 0);
@@ -113,14 +113,14 @@ fn what_is_destroyed_is_forgotten() {
     while all.number < OPERATIONS {
         let (stream, event) = (StreamId(all.number), EventId(all.number));
         let (context, kind) = (ContextId(0), StreamKind::NonBlocking);
-        all.tell(MAIN, Op::StreamCreate { stream, context, kind, name: None });
-        all.tell(MAIN, Op::EventCreate { event, interprocess: false, name: None });
+        all.apply(MAIN, Op::StreamCreate { stream, context, kind, name: None });
+        all.apply(MAIN, Op::EventCreate { event, interprocess: false, name: None });
         all.work(stream.0, Access::write(stream.0 * 64, 64));
         all.record(event.0, stream.0);
-        all.tell(MAIN, Op::StreamDestroy { stream });
-        all.tell(MAIN, Op::Synchronize { what: What::Event(event) });
-        all.tell(MAIN, Op::EventDestroy { event });
-        all.tell(MAIN, Op::Host { accesses: &[Access::free(stream.0 * 64, 64)] });
+        all.apply(MAIN, Op::StreamDestroy { stream });
+        all.apply(MAIN, Op::Synchronize { what: What::Event(event) });
+        all.apply(MAIN, Op::EventDestroy { event });
+        all.apply(MAIN, Op::Host { accesses: &[Access::free(stream.0 * 64, 64)] });
     }
     // 4096 freed ranges are remembered, and what came since.
     all.right(10_000, 2000, 0);
@@ -136,7 +136,7 @@ fn the_last_freed_ranges_are_remembered() {
     let mut before = 0;
     let last = loop {
         let at = all.number;
-        all.tell(MAIN, Op::Host { accesses: &[free(at)] });
+        all.apply(MAIN, Op::Host { accesses: &[free(at)] });
         let now = all.checker.size().ranges;
         if now < before {
             assert_eq!(now, REMEMBERED);
@@ -148,18 +148,18 @@ fn the_last_freed_ranges_are_remembered() {
     // It is the last ones that stay. (Each pair of places is reported once.)
     let oldest = last + 1 - REMEMBERED as u64;
     for (at, found) in [(oldest - 1, 0), (oldest, 1)] {
-        all.tell(MAIN, Op::Host { accesses: &[Access::read(at * 128, 64)] });
+        all.apply(MAIN, Op::Host { accesses: &[Access::read(at * 128, 64)] });
         assert_eq!(all.checker.take_findings().len(), found, "{at} of {last}");
     }
     // A context or a pool may end with more than that at once.
     let mut all = Watched::new(HostOrder::Submission);
     let many: Vec<Access> = (0..REMEMBERED as u64 + 500).map(free).collect();
-    all.tell(MAIN, Op::Host { accesses: &many });
+    all.apply(MAIN, Op::Host { accesses: &many });
     while all.number < FEWER {
-        all.tell(MAIN, Op::Host { accesses: &[Access::read(1 << 40, 64)] });
+        all.apply(MAIN, Op::Host { accesses: &[Access::read(1 << 40, 64)] });
     }
     assert!(all.checker.size().ranges >= many.len());
-    all.tell(MAIN, Op::Host { accesses: &[Access::read(0, 64)] });
+    all.apply(MAIN, Op::Host { accesses: &[Access::read(0, 64)] });
     assert_eq!(all.checker.take_findings().len(), 1);
 }
 
@@ -171,12 +171,12 @@ fn streams_that_are_destroyed_give_their_places_away() {
         let (context, kind) = (ContextId(0), StreamKind::Blocking);
         while all.number < FEWER {
             let (stream, event) = (StreamId(2 + all.number), EventId(1));
-            all.tell(MAIN, Op::StreamCreate { stream, context, kind, name: None });
+            all.apply(MAIN, Op::StreamCreate { stream, context, kind, name: None });
             all.wait(stream.0, 0);
             all.work(stream.0, Access::write(0x1000, 64));
             all.record(event.0, stream.0);
             all.wait(1, event.0);
-            all.tell(MAIN, Op::StreamDestroy { stream });
+            all.apply(MAIN, Op::StreamDestroy { stream });
             all.work(1, Access::read(0x1000, 64));
             all.record(0, 1);
         }
@@ -193,9 +193,9 @@ fn a_stream_that_is_destroyed_keeps_its_place_while_its_work_is_kept() {
         all.checker = Checker::new(Options::new().retire_every(1));
         let (stream, context, kind) = (StreamId(2), ContextId(0), StreamKind::NonBlocking);
         for at in [0x1000, at] {
-            all.tell(MAIN, Op::StreamCreate { stream, context, kind, name: None });
+            all.apply(MAIN, Op::StreamCreate { stream, context, kind, name: None });
             all.work(2, Access::write(at, 64));
-            all.tell(MAIN, Op::StreamDestroy { stream });
+            all.apply(MAIN, Op::StreamDestroy { stream });
             (0..64).for_each(|_| all.work(1, Access::write(0x3000, 64)));
         }
         assert_eq!(all.checker.take_findings().len(), found, "{at:x}");
@@ -212,13 +212,13 @@ fn streams_that_are_destroyed_leave_what_they_wrote() {
     let mut touched = [0; 2];
     for round in 0..20_000 {
         let (stream, event) = (StreamId(2 + round), EventId(1));
-        all.tell(MAIN, Op::StreamCreate { stream, context, kind, name: None });
+        all.apply(MAIN, Op::StreamCreate { stream, context, kind, name: None });
         all.wait(stream.0, 0);
         all.work(stream.0, Access::write(0x1000 + round % PARTS * 64, 64));
         all.record(event.0, stream.0);
         all.wait(1, event.0);
         all.record(0, 1);
-        all.tell(MAIN, Op::StreamDestroy { stream });
+        all.apply(MAIN, Op::StreamDestroy { stream });
         if let Some(touched) = touched.get_mut((round / 10_000) as usize) {
             *touched = all.checker.size().touched;
         }
@@ -260,15 +260,15 @@ fn threads_tokens_and_values_are_forgotten() {
     while all.number < FEWER {
         value += 1;
         let (thread, token) = (ThreadId(value + 1), TokenId(value));
-        all.tell(MAIN, Op::ThreadStart { thread });
-        all.tell(thread, Op::Work { stream: StreamId(1), accesses: &[Access::write(0x1000, 64)] });
-        all.tell(thread, Op::WriteValue { stream: StreamId(1), cell, value });
-        all.tell(thread, Op::HandOver { token });
-        all.tell(thread, Op::ThreadEnd);
-        all.tell(MAIN, Op::TakeOver { token });
+        all.apply(MAIN, Op::ThreadStart { thread });
+        all.apply(thread, Op::Work { stream: StreamId(1), accesses: &[Access::write(0x1000, 64)] });
+        all.apply(thread, Op::WriteValue { stream: StreamId(1), cell, value });
+        all.apply(thread, Op::HandOver { token });
+        all.apply(thread, Op::ThreadEnd);
+        all.apply(MAIN, Op::TakeOver { token });
         // The wait comes first every second time, and what follows it is held back.
         let compare = Compare::GreaterOrEqual;
-        all.tell(
+        all.apply(
             MAIN,
             Op::WaitValue { stream: StreamId(2), cell, value: value + value % 2, compare },
         );
@@ -276,14 +276,14 @@ fn threads_tokens_and_values_are_forgotten() {
         if value % 2 == 1 {
             continue;
         }
-        all.tell(
+        all.apply(
             MAIN,
             Op::WriteValue { stream: StreamId(2), cell: Cell { address: 0x20, bytes: 8 }, value },
         );
         let (stream, cell) = (StreamId(1), Cell { address: 0x20, bytes: 8 });
-        all.tell(MAIN, Op::WaitValue { stream, cell, value, compare });
+        all.apply(MAIN, Op::WaitValue { stream, cell, value, compare });
         if value % 100 == 0 {
-            all.tell(MAIN, Op::Synchronize { what: What::Stream(StreamId(1)) });
+            all.apply(MAIN, Op::Synchronize { what: What::Stream(StreamId(1)) });
         }
     }
     let findings = all.checker.take_findings();
@@ -307,9 +307,9 @@ fn branches_of_launches_keep_their_places() {
     let mut all = Watched::new(HostOrder::Submission);
     for round in 0..2000 {
         if round % 100 == 0 {
-            all.tell(MAIN, Op::GraphDefine { graph, nodes: &nodes });
+            all.apply(MAIN, Op::GraphDefine { graph, nodes: &nodes });
         }
-        all.tell(MAIN, Op::Launch { stream, graph, functions: &[] });
+        all.apply(MAIN, Op::Launch { stream, graph, functions: &[] });
     }
     all.right(5, 4, 0);
 }
@@ -319,7 +319,7 @@ fn branches_of_launches_keep_their_places() {
 fn work_behind_a_value_that_never_comes_is_bounded() {
     let mut all = Watched::new(HostOrder::Submission);
     let (cell, compare) = (Cell { address: 0x10, bytes: 4 }, Compare::Equal);
-    all.tell(MAIN, Op::WaitValue { stream: StreamId(1), cell, value: 1, compare });
+    all.apply(MAIN, Op::WaitValue { stream: StreamId(1), cell, value: 1, compare });
     for _ in 0..70_000 {
         all.work(1, Access::write(0x1000, 64));
     }
@@ -333,7 +333,7 @@ fn small_copies_are_forgotten() {
     for turn in 0..OPERATIONS / 2 {
         all.work(1, Access::write(turn << 3, 8));
         if turn % 500 == 0 {
-            all.tell(MAIN, Op::Synchronize { what: What::Stream(StreamId(1)) });
+            all.apply(MAIN, Op::Synchronize { what: What::Stream(StreamId(1)) });
         }
     }
     all.right(20_000, 2, 0);
@@ -349,36 +349,36 @@ fn a_place_that_comes_back_says_nothing_of_its_former_owner() {
         let mut warnings = Warnings::default();
         warnings.useless_wait = true;
         let options = Options::new().warnings(warnings).retire_every(1);
-        let mut told = Watched::new(HostOrder::Submission);
-        told.checker = Checker::new(options);
-        let create = |told: &mut Watched, stream| {
+        let mut watched = Watched::new(HostOrder::Submission);
+        watched.checker = Checker::new(options);
+        let create = |watched: &mut Watched, stream| {
             let (stream, context) = (StreamId(stream), ContextId(1));
             let kind = StreamKind::NonBlocking;
-            told.tell(MAIN, Op::StreamCreate { stream, context, kind, name: None });
+            watched.apply(MAIN, Op::StreamCreate { stream, context, kind, name: None });
         };
-        let idle = |told: &mut Watched, count| {
+        let idle = |watched: &mut Watched, count| {
             let work = Op::Work { stream: StreamId(KEPT), accesses: &[] };
-            (0..count).for_each(|_| told.tell(MAIN, work.clone()));
+            (0..count).for_each(|_| watched.apply(MAIN, work.clone()));
         };
-        create(&mut told, KEPT);
-        create(&mut told, 1);
-        told.tell(MAIN, Op::Work { stream: StreamId(1), accesses: &[] });
-        told.record(1, 1);
-        let before = told.checker.size().agents;
+        create(&mut watched, KEPT);
+        create(&mut watched, 1);
+        watched.apply(MAIN, Op::Work { stream: StreamId(1), accesses: &[] });
+        watched.record(1, 1);
+        let before = watched.checker.size().agents;
         if destroyed {
-            told.tell(MAIN, Op::StreamDestroy { stream: StreamId(1) });
+            watched.apply(MAIN, Op::StreamDestroy { stream: StreamId(1) });
         }
-        idle(&mut told, 64);
-        create(&mut told, 2);
-        let added = told.checker.size().agents - before;
+        idle(&mut watched, 64);
+        create(&mut watched, 2);
+        let added = watched.checker.size().agents - before;
         assert_eq!(added, usize::from(!destroyed), "the place comes back");
         for _ in 0..8 {
-            told.tell(MAIN, Op::Work { stream: StreamId(2), accesses: &[] });
+            watched.apply(MAIN, Op::Work { stream: StreamId(2), accesses: &[] });
         }
-        told.record(2, 2);
-        told.wait(KEPT, 2);
-        told.wait(KEPT, if of_the_other { 1 } else { 2 });
-        told.checker.take_findings().len()
+        watched.record(2, 2);
+        watched.wait(KEPT, 2);
+        watched.wait(KEPT, if of_the_other { 1 } else { 2 });
+        watched.checker.take_findings().len()
     };
     for destroyed in [true, false] {
         assert_eq!(program(destroyed, true), 0, "it waits for more, destroyed: {destroyed}");

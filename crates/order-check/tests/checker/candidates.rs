@@ -67,9 +67,9 @@ impl Run {
 
 /// The numbers of the launches that the reports are about.
 fn numbers(reports: &[Report]) -> Vec<u64> {
-    let sides = reports.iter().flat_map(|of| [&of.first, &of.second]);
+    let sides = reports.iter().flat_map(|report| [&report.first, &report.second]);
     let launches = sides.filter_map(|side| side.launch());
-    launches.filter_map(|of| Some(of.get::<Kernel>()?.number)).collect()
+    launches.filter_map(|launch| Some(launch.get::<Kernel>()?.number)).collect()
 }
 
 #[test]

@@ -11,7 +11,7 @@ impl Program {
         Self(Checker::default(), 0)
     }
 
-    fn tell(&mut self, op: Op<'_>) {
+    fn apply(&mut self, op: Op<'_>) {
         self.1 += 1;
         self.0.apply(Call::new("call", self.1, ThreadId(1)), op);
     }
@@ -21,14 +21,14 @@ impl Program {
     }
 
     fn work_in(&mut self, stream: u64, access: Access) {
-        self.tell(Op::Work { stream: StreamId(stream), accesses: &[access] });
+        self.apply(Op::Work { stream: StreamId(stream), accesses: &[access] });
     }
 
     /// Later work of `to` is after the work of `from`.
     fn hand(&mut self, from: u64, to: u64) {
         let event = EventId(1);
-        self.tell(Op::Record { event, stream: StreamId(from), external: false });
-        self.tell(Op::Wait { stream: StreamId(to), event, external: false });
+        self.apply(Op::Record { event, stream: StreamId(from), external: false });
+        self.apply(Op::Wait { stream: StreamId(to), event, external: false });
     }
 
     /// The ranges that an access comes to, of so many of them.
@@ -138,7 +138,7 @@ fn rows_of_two_pitches() {
 fn a_counter_is_written_and_waited_for() {
     let mut program = Program::new();
     let cell = Cell { address: 0x10, bytes: 8 };
-    let mut tell = |op: Op<'_>| {
+    let mut apply = |op: Op<'_>| {
         program.1 += 1;
         program.0.apply(Call::new("call", program.1, ThreadId(1)), op);
         program.0.size().touched
@@ -149,12 +149,12 @@ fn a_counter_is_written_and_waited_for() {
         let mut before = 0;
         for turn in 0..2000 {
             if turn == 1000 {
-                before = tell(Op::Work { stream: StreamId(1), accesses: &[] });
+                before = apply(Op::Work { stream: StreamId(1), accesses: &[] });
             }
             value += 1;
-            tell(Op::WriteValue { stream: StreamId(1 + turn % streams), cell, value });
+            apply(Op::WriteValue { stream: StreamId(1 + turn % streams), cell, value });
         }
-        let touched = tell(Op::Work { stream: StreamId(1), accesses: &[] }) - before;
+        let touched = apply(Op::Work { stream: StreamId(1), accesses: &[] }) - before;
         // Each also comes to the bytes of the value.
         assert!(touched <= 1000 * (2 * streams + 1), "{touched} of {streams}");
     }

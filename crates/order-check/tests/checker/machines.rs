@@ -75,7 +75,7 @@ fn check(schema: &Value, all: &Value, value: &Value, at: &str) -> Result<(), Str
 fn findings(json: &str, sarif: &str) {
     let mut checker = Checker::new(Options::new().warnings(Warnings::all()));
     let mut number = 0;
-    let mut tell = |name: &'static str, line: u32, op: Op<'_>| {
+    let mut apply = |name: &'static str, line: u32, op: Op<'_>| {
         number += 1;
         let mut call = Call::new(name, number, ThreadId(1));
         let text = format!(
@@ -89,23 +89,23 @@ fn findings(json: &str, sarif: &str) {
     for stream in [a, b] {
         let kind = StreamKind::NonBlocking;
         let (context, name) = (ContextId(0), None);
-        tell("cuStreamCreate", 1, Op::StreamCreate { stream, context, kind, name });
+        apply("cuStreamCreate", 1, Op::StreamCreate { stream, context, kind, name });
     }
-    tell("name", 2, Op::StreamName { stream: a, name: "up" });
-    tell("cuMemAlloc_v2", 3, Op::Allocate { address: 0x1000, bytes: 64 });
+    apply("name", 2, Op::StreamName { stream: a, name: "up" });
+    apply("cuMemAlloc_v2", 3, Op::Allocate { address: 0x1000, bytes: 64 });
     let accesses = &[Access::write(0x1000, 64)];
     let parts = [0x1008, 0x1020].map(|at| Access::write(at, 8));
     for line in [5, 5] {
-        tell("cuMemsetD8Async", line, Op::Work { stream: a, accesses });
-        tell("cuMemsetD8Async", line + 1, Op::Work { stream: b, accesses: &parts });
+        apply("cuMemsetD8Async", line, Op::Work { stream: a, accesses });
+        apply("cuMemsetD8Async", line + 1, Op::Work { stream: b, accesses: &parts });
     }
     for line in [0, 1] {
-        tell("cuMemsetD8Async", 9 + line, Op::Work { stream: a, accesses });
-        tell("cuMemsetD16Async", line, Op::Work { stream: b, accesses });
+        apply("cuMemsetD8Async", 9 + line, Op::Work { stream: a, accesses });
+        apply("cuMemsetD16Async", line, Op::Work { stream: b, accesses });
     }
-    tell("cuMemFree_v2", 7, Op::Host { accesses: &[Access::free(0x1000, 64)] });
-    tell("cuMemsetD8Async", 8, Op::Work { stream: b, accesses });
-    tell("cuStreamWaitEvent", 9, Op::Wait { stream: b, event, external: false });
+    apply("cuMemFree_v2", 7, Op::Host { accesses: &[Access::free(0x1000, 64)] });
+    apply("cuMemsetD8Async", 8, Op::Work { stream: b, accesses });
+    apply("cuStreamWaitEvent", 9, Op::Wait { stream: b, event, external: false });
     let sink = Sink::file(json).expect("a new file").json();
     let findings = Findings::new(vec![sink], Vec::new()).sarif(sarif);
     let mut findings = findings.expect("a new file");

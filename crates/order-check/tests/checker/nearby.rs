@@ -26,8 +26,11 @@ impl Launch for Kernel {
     }
 
     fn is_near(&self, allocations: &[Range<u64>], other: &Other<'_>) -> bool {
-        assert!(allocations.iter().all(|of| of.end - of.start == BYTES), "{allocations:?}");
-        let which = match other.launch.and_then(|of| of.get::<Self>()) {
+        assert!(
+            allocations.iter().all(|range| range.end - range.start == BYTES),
+            "{allocations:?}"
+        );
+        let which = match other.launch.and_then(|launch| launch.get::<Self>()) {
             Some(launch) => launch.0,
             None => other.accesses[0].range.start,
         };
@@ -49,17 +52,17 @@ impl Run {
         run
     }
 
-    fn tell(&mut self, name: &'static str, op: Op<'_>) {
+    fn apply(&mut self, name: &'static str, op: Op<'_>) {
         self.calls += 1;
         self.checker.apply(Call::new(name, self.calls, ThreadId(1)), op);
     }
 
     fn allocate(&mut self, address: u64) {
-        self.tell("cuMemAlloc", Op::Allocate { address, bytes: BYTES });
+        self.apply("cuMemAlloc", Op::Allocate { address, bytes: BYTES });
     }
 
     fn work(&mut self, stream: u64, name: &'static str, accesses: &[Access]) {
-        self.tell(name, Op::Work { stream: StreamId(stream), accesses });
+        self.apply(name, Op::Work { stream: StreamId(stream), accesses });
     }
 
     fn launch_of(&mut self, stream: u64, number: u64, kind: AccessKind, addresses: &[u64]) {
@@ -81,9 +84,9 @@ impl Run {
     fn hand(&mut self, from: u64, to: u64) {
         let event = EventId(1);
         let record = Op::Record { event, stream: StreamId(from), external: false };
-        self.tell("cuEventRecord", record);
+        self.apply("cuEventRecord", record);
         let wait = Op::Wait { stream: StreamId(to), event, external: false };
-        self.tell("cuStreamWaitEvent", wait);
+        self.apply("cuStreamWaitEvent", wait);
     }
 
     fn found(&mut self) -> Vec<Report> {
@@ -188,7 +191,7 @@ fn what_needs_no_order_is_not_asked_for() {
     run.copy(2, LATER);
     assert_eq!(asked(), [(4, LATER)]);
     let accesses = [Access::write(LATER, 16)];
-    run.tell("host", Op::Host { accesses: &accesses });
+    run.apply("host", Op::Host { accesses: &accesses });
     assert_eq!(asked(), []);
 }
 
@@ -238,7 +241,7 @@ fn two_launches_in_one_allocation_are_a_candidate() {
     assert!(all.contains(&(7, 6)) && all.contains(&(6, 5)), "{all:?}");
     let found = run.found();
     let both = [SECOND, FIRST];
-    assert!(found.iter().any(|of| of.shared == both), "{found:?}");
+    assert!(found.iter().any(|report| report.shared == both), "{found:?}");
 }
 
 /// Memory that is freed, and other memory in its place.
@@ -254,7 +257,7 @@ fn memory_that_ended_has_no_neighbours() {
                 run.copy(1, LATER);
             }
             if freed > 0 {
-                run.tell("cuMemFree", Op::Host { accesses: &[Access::free(BASE, BYTES)] });
+                run.apply("cuMemFree", Op::Host { accesses: &[Access::free(BASE, BYTES)] });
             }
             if freed == 2 {
                 run.allocate(BASE);
@@ -272,7 +275,7 @@ fn memory_that_ended_has_no_neighbours() {
         let mut run = Run::new();
         run.launch_of(1, 1, AccessKind::Write, &[BASE + 0x10]);
         if freed > 0 {
-            run.tell("cuMemFree", Op::Host { accesses: &[Access::free(BASE, BYTES)] });
+            run.apply("cuMemFree", Op::Host { accesses: &[Access::free(BASE, BYTES)] });
         }
         if freed == 2 {
             run.allocate(BASE);
@@ -285,7 +288,7 @@ fn memory_that_ended_has_no_neighbours() {
     run.copy(1, LATER);
     run.launch(2, 1);
     assert_eq!(asked().len(), 1);
-    run.tell("cuMemFree", Op::Host { accesses: &[Access::free(BASE, BYTES)] });
+    run.apply("cuMemFree", Op::Host { accesses: &[Access::free(BASE, BYTES)] });
     run.allocate(BASE);
     run.launch(2, 2);
     assert_eq!(asked(), []);
@@ -436,7 +439,7 @@ fn work_in_several_allocations() {
     assert_eq!(asked()[0], (6, LATER));
     let found = run.found();
     let both = [FIRST, SECOND];
-    assert!(found.iter().any(|of| of.shared == both), "{found:?}");
+    assert!(found.iter().any(|report| report.shared == both), "{found:?}");
     // Each launch has its own addresses.
     let mut run = Run::new();
     run.launch_of(1, 1, AccessKind::Write, &[BASE + 1, BASE + 2]);
@@ -458,11 +461,11 @@ fn what_is_over_is_forgotten() {
         (0..3000).for_each(|number| {
             run.launch_of(1, number, AccessKind::Write, &[BASE + BYTES, BASE]);
         });
-        run.tell("cuStreamSynchronize", Op::Synchronize { what: What::Stream(StreamId(1)) });
+        run.apply("cuStreamSynchronize", Op::Synchronize { what: What::Stream(StreamId(1)) });
         asked();
         run.copy(2, LATER);
         assert_eq!(asked(), [], "{round}");
-        run.tell("cuStreamSynchronize", Op::Synchronize { what: What::Stream(StreamId(2)) });
+        run.apply("cuStreamSynchronize", Op::Synchronize { what: What::Stream(StreamId(2)) });
         run.launch_of(1, 1, AccessKind::Write, &[BASE + BYTES]);
         run.launch_of(1, 2, AccessKind::Write, &[BASE]);
         run.copy(2, LATER);
@@ -484,7 +487,7 @@ fn a_new_stream_is_after_nothing() {
     let (context, kind) = (ContextId(0), StreamKind::NonBlocking);
     for turn in 0..2000 {
         let stream = StreamId(100 + turn);
-        run.tell("create", Op::StreamCreate { stream, context, kind, name: None });
+        run.apply("create", Op::StreamCreate { stream, context, kind, name: None });
         // Most are after the launch, and after those before them.
         if turn % 100 == 99 {
             run.copy(stream.0, LATER);
@@ -495,7 +498,7 @@ fn a_new_stream_is_after_nothing() {
             assert_eq!(asked(), [], "{turn}");
         }
         run.hand(stream.0, CHAIN);
-        run.tell("destroy", Op::StreamDestroy { stream });
+        run.apply("destroy", Op::StreamDestroy { stream });
         run.found();
     }
     assert!(run.checker.size().agents < 100, "{:?}", run.checker.size());

@@ -14,24 +14,24 @@ use cuda_order_check_engine::{
 fn default_streams_of_two_contexts_are_two_places() {
     let mut checker = Checker::default();
     let mut number = 0;
-    let mut tell = |op: Op<'_>| {
+    let mut apply = |op: Op<'_>| {
         number += 1;
         checker.apply(Call::new("call", number, ThreadId(1)), op);
     };
     for context in [1, 2] {
         let (stream, context) = (StreamId(context), ContextId(context));
         let name = Some("0x1 (the legacy default stream)");
-        tell(Op::StreamCreate { stream, context, kind: StreamKind::Legacy, name });
+        apply(Op::StreamCreate { stream, context, kind: StreamKind::Legacy, name });
     }
     let kind = StreamKind::NonBlocking;
-    tell(Op::StreamCreate { stream: StreamId(3), context: ContextId(1), kind, name: None });
+    apply(Op::StreamCreate { stream: StreamId(3), context: ContextId(1), kind, name: None });
     // Each of them in a loop, as a program has it.
     for turn in 0..4 {
         for stream in [1, 2] {
             let address = turn << 16 | stream << 12;
             let accesses = &[Access::write(address, 64)];
-            tell(Op::Work { stream: StreamId(stream), accesses });
-            tell(Op::Work { stream: StreamId(3), accesses });
+            apply(Op::Work { stream: StreamId(stream), accesses });
+            apply(Op::Work { stream: StreamId(3), accesses });
         }
     }
     let found: Vec<String> = checker.take_findings().iter().map(ToString::to_string).collect();
@@ -69,7 +69,7 @@ fn rows_conflict_with_reads_of_the_whole() {
     let rows = Access::write(AT, 16).rows(4, Stride { width: 16, pitch: 64 });
     let found = apply(work(4, &[rows]));
     let shared: Vec<_> =
-        found.iter().filter_map(Finding::report).map(|of| of.shared.clone()).collect();
+        found.iter().filter_map(Finding::report).map(|report| report.shared.clone()).collect();
     let all: Vec<_> = (0..4).map(|row| AT + 64 * row..AT + 64 * row + 16).collect();
     assert_eq!(shared, [all], "with the read of stream 3 alone");
 }

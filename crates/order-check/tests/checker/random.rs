@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 
 use crate::common::reference::{Expected, Reference};
-use crate::common::{Do, Random, Step, lines, tell};
+use crate::common::{Do, Random, Step, apply, lines};
 use cuda_order_check_engine::{
     Access, AccessKind, By, Cell, Checker, Compare, ContextId, EventId, FunctionId, GraphId,
     HostOrder, Node, NodeWork, Options, StreamId, StreamKind, Stride, ThreadId, Warnings, What,
@@ -296,7 +296,7 @@ fn checked(
         Options::new().host_order(order).retire_every(retire_every).warnings(warnings),
     );
     for (line, step) in steps.iter().enumerate() {
-        tell(&mut checker, line + 1, step);
+        apply(&mut checker, line + 1, step);
     }
     let mut found = BTreeMap::new();
     for finding in checker.take_findings() {

@@ -95,23 +95,23 @@ fn a_wait_may_be_ended_by_what_nobody_sees() {
     let program = |unseen, late: bool, copied: bool| {
         let mut checker = Checker::new(Options::new().unseen_writers(unseen));
         let mut number = 0;
-        let mut tell = |op: Op<'_>| {
+        let mut apply = |op: Op<'_>| {
             number += 1;
             checker.apply(Call::new("call", number, ThreadId(1)), op);
         };
-        tell(Do::Host(vec![Access::allocate(0, 64)]).op());
+        apply(Do::Host(vec![Access::allocate(0, 64)]).op());
         if copied {
-            tell(Op::Work { stream: StreamId(3), accesses: &[Access::write(0, 64)] });
+            apply(Op::Work { stream: StreamId(3), accesses: &[Access::write(0, 64)] });
         }
         if !late {
-            tell(writes(1).op());
+            apply(writes(1).op());
         }
-        tell(waits(2, VALUE).op());
-        tell(reads(2).op());
-        tell(Do::Sync(cuda_order_check_engine::What::Stream(StreamId(2))).op());
+        apply(waits(2, VALUE).op());
+        apply(reads(2).op());
+        apply(Do::Sync(cuda_order_check_engine::What::Stream(StreamId(2))).op());
         if late {
-            tell(writes(1).op());
-            tell(reads(2).op());
+            apply(writes(1).op());
+            apply(reads(2).op());
         }
         checker.take_findings().len()
     };
@@ -128,23 +128,23 @@ fn a_wait_is_ended_from_outside() {
     let program = |host_order, seen: bool, others: bool| {
         let mut checker = Checker::new(Options::new().host_order(host_order));
         let mut number = 0;
-        let mut tell = |thread, op: Op<'_>| {
+        let mut apply = |thread, op: Op<'_>| {
             number += 1;
             checker.apply(Call::new("call", number, ThreadId(thread)), op);
             number
         };
-        tell(1, HandOver(1).op());
-        tell(2, TakeOver(1).op());
-        tell(1, writes(1).op());
+        apply(1, HandOver(1).op());
+        apply(2, TakeOver(1).op());
+        apply(1, writes(1).op());
         if seen {
-            tell(1, Write(1, OTHER, 1).op());
+            apply(1, Write(1, OTHER, 1).op());
         }
-        let wait = tell(2, waits(2, VALUE).op());
-        tell(2, reads(2).op());
+        let wait = apply(2, waits(2, VALUE).op());
+        apply(2, reads(2).op());
         if others {
-            tell(1, Do::Sync(cuda_order_check_engine::What::Stream(StreamId(1))).op());
+            apply(1, Do::Sync(cuda_order_check_engine::What::Stream(StreamId(1))).op());
         }
-        tell(2, Op::WaitEnded { call: wait, cell: VALUE });
+        apply(2, Op::WaitEnded { call: wait, cell: VALUE });
         checker.take_findings().len()
     };
     for host_order in [HostOrder::Submission, HostOrder::Reported] {
@@ -161,22 +161,22 @@ fn a_flag_inside_a_larger_copy() {
     let program = |first: bool, copy: Access| {
         let mut checker = Checker::default();
         let mut number = 0;
-        let mut tell = |op: Op<'_>| {
+        let mut apply = |op: Op<'_>| {
             number += 1;
             checker.apply(Call::new("call", number, ThreadId(1)), op);
             number
         };
         let copies = Work(1, vec![copy]);
         if first {
-            tell(copies.op());
+            apply(copies.op());
         }
-        tell(writes(1).op());
+        apply(writes(1).op());
         if !first {
-            tell(copies.op());
+            apply(copies.op());
         }
-        let wait = tell(waits(2, VALUE).op());
-        tell(reads(2).op());
-        tell(Op::WaitEnded { call: wait, cell: VALUE });
+        let wait = apply(waits(2, VALUE).op());
+        apply(reads(2).op());
+        apply(Op::WaitEnded { call: wait, cell: VALUE });
         checker.take_findings().len()
     };
     let rows = |at, count, width, pitch| {
@@ -238,14 +238,14 @@ fn a_stale_value_is_not_forgotten() {
     let program = |stale: Option<Do>| {
         let mut checker = Checker::new(Options::new().retire_every(1));
         let mut number = 0;
-        let mut tell = |does: Do| {
+        let mut apply = |does: Do| {
             number += 1;
             checker.apply(Call::new("call", number, ThreadId(1)), does.op());
         };
-        stale.into_iter().for_each(&mut tell);
-        tell(Do::Sync(cuda_order_check_engine::What::Stream(StreamId(3))));
-        (0..64).for_each(|_| tell(Work(4, Vec::new())));
-        [writes(1), Write(1, VALUE, 5), waits(2, VALUE), reads(2)].into_iter().for_each(tell);
+        stale.into_iter().for_each(&mut apply);
+        apply(Do::Sync(cuda_order_check_engine::What::Stream(StreamId(3))));
+        (0..64).for_each(|_| apply(Work(4, Vec::new())));
+        [writes(1), Write(1, VALUE, 5), waits(2, VALUE), reads(2)].into_iter().for_each(apply);
         checker.take_findings().len()
     };
     let copy = |access| Work(3, vec![access]);
@@ -279,17 +279,17 @@ fn a_found_value_replaces_what_the_host_has_waited_for() {
     let program = |found: bool| {
         let mut checker = Checker::default();
         let mut number = 0;
-        let mut tell = |op: Op<'_>| {
+        let mut apply = |op: Op<'_>| {
             number += 1;
             checker.apply(Call::new("call", number, ThreadId(1)), op);
         };
-        tell(Write(1, VALUE, 5).op());
-        tell(Do::Sync(cuda_order_check_engine::What::Stream(StreamId(1))).op());
+        apply(Write(1, VALUE, 5).op());
+        apply(Do::Sync(cuda_order_check_engine::What::Stream(StreamId(1))).op());
         if found {
-            tell(Op::FoundValue { cell: VALUE, value: 0 });
+            apply(Op::FoundValue { cell: VALUE, value: 0 });
         }
         for does in [writes(1), Write(1, VALUE, 5), waits(2, VALUE), reads(2)] {
-            tell(does.op());
+            apply(does.op());
         }
         checker.take_findings().len()
     };
@@ -335,7 +335,7 @@ fn an_allocation_is_no_write_of_a_value() {
         ];
         let mut checker = Checker::default();
         for (line, does) in (1..).zip(program) {
-            common::tell(&mut checker, line, &common::Step { by: By::Thread(ThreadId(1)), does });
+            common::apply(&mut checker, line, &common::Step { by: By::Thread(ThreadId(1)), does });
         }
         checker.take_findings().iter().filter_map(crate::common::lines).collect::<Vec<_>>()
     };

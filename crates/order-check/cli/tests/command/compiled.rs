@@ -399,7 +399,8 @@ fn other_ends_have_the_summary_too() {
         let (done, errors) = run_compiled(&folder, &["--stacks", "off"], &["./ends", what]);
         assert_eq!(done.status.code(), Some(0), "{what}: {errors}");
         assert_eq!(String::from_utf8_lossy(&done.stdout), "after\n", "{what}");
-        let found = ["error: missing order", "order check: "].map(|of| errors.matches(of).count());
+        let found =
+            ["error: missing order", "order check: "].map(|text| errors.matches(text).count());
         assert_eq!(found, [1, 0], "{what}: {errors}");
     }
 }

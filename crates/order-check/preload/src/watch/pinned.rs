@@ -115,7 +115,7 @@ pub(crate) fn host_access(watch: &mut Watch, fact: Fact) {
     watch.seen.calls += 1;
     let mut call =
         Made::new(fact.name, watch.seen.calls, cuda_order_check_engine::ThreadId(fact.thread));
-    call.backtrace = Some(Arc::new(Trace::of(frames, python.unwrap_or_default())));
+    call.backtrace = Some(Arc::new(Trace::of_frames(frames, python.unwrap_or_default())));
     watch.feed.resume(call);
     // What waits for a host function or a value is not over, and comes to the checker later.
     let touched = |copy: &&Watched| table::touches(copy.index, fact.bytes, fact.writes);

@@ -127,8 +127,8 @@ impl Do {
     }
 }
 
-/// Tells a step under the line `line`, which is also its number.
-pub fn tell(checker: &mut Checker, line: usize, step: &Step) {
+/// Applies a step under the line `line`, which is also its number.
+pub fn apply(checker: &mut Checker, line: usize, step: &Step) {
     let mut call = Call::new("call", line as u64, ThreadId(1));
     call.by = step.by;
     call.location = Some(Location { file: "program".into(), line: line as u32, column: 0 });

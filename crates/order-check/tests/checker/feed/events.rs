@@ -193,7 +193,7 @@ fn only_work_that_waits_is_held_back() {
         let awaited = feed.await_stream(A);
         let before = feed.assumed().map(|(_, _, count)| count).sum::<u64>();
         assert_eq!(feed.assume_held_back(&awaited), expected, "behind {what}");
-        let said = feed.assumed().map(|(_, _, count)| count).sum::<u64>() - before;
-        assert_eq!(said, u64::from(expected), "behind {what}");
+        let assumed = feed.assumed().map(|(_, _, count)| count).sum::<u64>() - before;
+        assert_eq!(assumed, u64::from(expected), "behind {what}");
     }
 }

@@ -55,18 +55,18 @@ fn each_launch_waits_for_a_signal_of_its_own() {
     assert_eq!([found(1), found(2)], [1, 0]);
 }
 
-/// What is told within a launch is the launch's, and no other work of the stream.
+/// What is reported within a launch is the launch's, and no other work of the stream.
 #[test]
 fn a_launch_has_the_waits_of_its_graph() {
-    type Tell<'a> = &'a dyn Fn(&mut Feed<Count>);
-    let program = |within: bool, tell: Tell<'_>| {
+    type Wait<'a> = &'a dyn Fn(&mut Feed<Count>);
+    let program = |within: bool, wait: Wait<'_>| {
         findings(|feed| {
             let after = Vec::new();
             feed.graph(GraphId(1), vec![GraphNode { work: Vec::new(), after }]);
             if within {
                 feed.launch(A, GraphId(1));
             }
-            tell(feed);
+            wait(feed);
             feed.launched();
             for stream in [A, B] {
                 feed.write(stream, None, &[Access::write(DEVICE, 64)]);
@@ -75,7 +75,7 @@ fn a_launch_has_the_waits_of_its_graph() {
     };
     let semaphore = Semaphore::new(false);
     let cell = Cell { address: PINNED, bytes: 8 };
-    let waits: [Tell<'_>; 2] = [&|feed| feed.wait_value(A, cell, 1, Compare::Equal), &|feed| {
+    let waits: [Wait<'_>; 2] = [&|feed| feed.wait_value(A, cell, 1, Compare::Equal), &|feed| {
         feed.wait_semaphore(A, &semaphore, 1)
     }];
     for wait in waits {

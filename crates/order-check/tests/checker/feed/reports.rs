@@ -121,7 +121,7 @@ fn a_stream_has_its_name_whenever_it_was_given() {
         feed.allocate(DEVICE, 4096, Memory::Device);
         calls.iter().for_each(|call| call(&mut feed));
         let Count(count, text) = feed.observer();
-        let found = ["uploads", "downloads"].map(|of| text.contains(of).then_some(of));
+        let found = ["uploads", "downloads"].map(|name| text.contains(name).then_some(name));
         assert_eq!((*count, found.into_iter().flatten().next()), (1, name), "{text}");
     }
 }

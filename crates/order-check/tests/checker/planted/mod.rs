@@ -7,7 +7,7 @@ mod table;
 
 use std::collections::BTreeSet;
 
-use crate::common::{Random, lines, tell};
+use crate::common::{Random, apply, lines};
 use crate::planted::steps::At;
 use crate::planted::table::table;
 use cuda_order_check_engine::{
@@ -114,7 +114,7 @@ fn findings(planted: &Planted, steps: &[At]) -> Vec<Finding> {
     warnings.capture_leak = planted.expect == CaptureLeak;
     let mut checker = Checker::new(Options::new().host_order(planted.order).warnings(warnings));
     for (line, at) in steps.iter().enumerate() {
-        tell(&mut checker, line + 1, &at.step);
+        apply(&mut checker, line + 1, &at.step);
     }
     checker.take_findings()
 }

@@ -38,7 +38,7 @@ impl Program {
         Self { checker, number: 0 }
     }
 
-    fn tell(&mut self, name: &'static str, does: Do) -> &mut Self {
+    fn apply(&mut self, name: &'static str, does: Do) -> &mut Self {
         self.number += 1;
         self.checker.apply(Call::new(name, self.number, ThreadId(1)), does.op());
         self

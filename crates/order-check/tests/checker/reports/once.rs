@@ -11,13 +11,13 @@ use cuda_order_check_engine::{Access, Call, Op, StreamId, ThreadId, What};
 fn each_pair_of_places_is_reported_once() {
     let mut program = Program::new();
     for _ in 0..50 {
-        program.tell("cuMemcpyHtoDAsync", write(1)).tell("cuMemcpyDtoHAsync", read(2));
+        program.apply("cuMemcpyHtoDAsync", write(1)).apply("cuMemcpyDtoHAsync", read(2));
     }
     assert_eq!(program.findings().len(), 1);
     // Other calls, or the same ones in other streams, are other places.
-    program.tell("cuMemsetD8Async", write(2));
+    program.apply("cuMemsetD8Async", write(2));
     assert_eq!(program.findings().len(), 1);
-    program.tell("cuMemcpyDtoHAsync", read(3));
+    program.apply("cuMemcpyDtoHAsync", read(3));
     let findings = program.findings();
     assert_eq!(findings.len(), 2, "{findings:?}");
     // And so are other lines.
@@ -43,11 +43,11 @@ fn a_pair_that_was_found_before_is_the_same_only_if_all_of_it_is() {
             let call = Call::new("", 0, ThreadId(1));
             program.checker.apply(call, Op::StreamName { stream: StreamId(2), name });
         }
-        (0..3).for_each(|_| _ = program.tell(one, write(1)).tell(two, write(stream)));
+        (0..3).for_each(|_| _ = program.apply(one, write(1)).apply(two, write(stream)));
         let number = program.findings().len();
         // The next pair meets no call of this one.
-        program.tell("cuStreamSynchronize", Do::Sync(What::Stream(StreamId(1))));
-        program.tell("cuStreamSynchronize", Do::Sync(What::Stream(StreamId(stream))));
+        program.apply("cuStreamSynchronize", Do::Sync(What::Stream(StreamId(1))));
+        program.apply("cuStreamSynchronize", Do::Sync(What::Stream(StreamId(stream))));
         number
     };
     assert_eq!(found(None, ["a", "b"], 2), 1);

@@ -56,15 +56,15 @@ fn work_that_was_waited_for_is_over_whatever_it_waited_for() {
     let cell = Cell { address: 0x3000, bytes: 4 };
     let mut program = Program::new();
     program
-        .tell("cuStreamWaitValue32", Do::WaitValue(2, cell, 1, Compare::GreaterOrEqual))
-        .tell("cuMemsetD8Async", write(2));
+        .apply("cuStreamWaitValue32", Do::WaitValue(2, cell, 1, Compare::GreaterOrEqual))
+        .apply("cuMemsetD8Async", write(2));
     assert_eq!(program.checker.size().tasks, 2);
     program
-        .tell("cuStreamSynchronize", Do::Sync(What::Stream(StreamId(2))))
-        .tell("read", Do::Host(vec![Access::read(0x1000, 64)]));
+        .apply("cuStreamSynchronize", Do::Sync(What::Stream(StreamId(2))))
+        .apply("read", Do::Host(vec![Access::read(0x1000, 64)]));
     assert_eq!(program.checker.size().tasks, 0);
     assert!(program.findings().is_empty());
-    program.tell("cuMemsetD8Async", write(1)).tell("cuMemcpyDtoHAsync", read(2));
+    program.apply("cuMemsetD8Async", write(1)).apply("cuMemcpyDtoHAsync", read(2));
     assert!(
         line(&program.findings()[0], "order")
             .ends_with("in call #1 (cuStreamWaitValue32) for a value that no known write set")
@@ -73,20 +73,20 @@ fn work_that_was_waited_for_is_over_whatever_it_waited_for() {
     // A value that a copy may have written is not a missing order.
     let mut program = Program::new();
     program
-        .tell("cuStreamWaitValue32", Do::WaitValue(2, cell, 1, Compare::GreaterOrEqual))
-        .tell("cuMemcpyDtoHAsync", read(2))
-        .tell("cuMemcpyHtoDAsync", write(1))
-        .tell("cuMemcpyHtoDAsync", Do::Work(1, vec![Access::write(cell.address, 4)]))
-        .tell("cuStreamSynchronize", Do::Sync(What::Stream(StreamId(2))));
+        .apply("cuStreamWaitValue32", Do::WaitValue(2, cell, 1, Compare::GreaterOrEqual))
+        .apply("cuMemcpyDtoHAsync", read(2))
+        .apply("cuMemcpyHtoDAsync", write(1))
+        .apply("cuMemcpyHtoDAsync", Do::Work(1, vec![Access::write(cell.address, 4)]))
+        .apply("cuStreamSynchronize", Do::Sync(What::Stream(StreamId(2))));
     let findings = program.findings();
     assert!(findings.iter().all(|text| line(text, "bytes:") != "0x1000..0x1040"), "{findings:?}");
 
     // A host function whose end nobody tells.
     let mut program = Program::new();
-    program.tell("cuLaunchHostFunc", Do::Function(1, Some(5), vec![Access::write(0x1000, 64)]));
+    program.apply("cuLaunchHostFunc", Do::Function(1, Some(5), vec![Access::write(0x1000, 64)]));
     program
-        .tell("cuStreamSynchronize", Do::Sync(What::Stream(StreamId(1))))
-        .tell("read", Do::Host(vec![Access::read(0x1000, 64)]));
+        .apply("cuStreamSynchronize", Do::Sync(What::Stream(StreamId(1))))
+        .apply("read", Do::Host(vec![Access::read(0x1000, 64)]));
     assert!(program.findings().is_empty() && program.checker.size().tasks == 0);
     // And one that is reported too late changes nothing.
     let by = By::Function(FunctionId(5));
@@ -102,14 +102,14 @@ fn work_that_was_waited_for_is_over_whatever_it_waited_for() {
 #[test]
 fn a_mark_is_what_a_call_waits_for_and_not_what_comes_meanwhile() {
     let mut program = Program::new();
-    program.tell("cuMemsetD8Async", write(1));
+    program.apply("cuMemsetD8Async", write(1));
     let mark = program.checker.mark(What::Stream(StreamId(1)));
     // Another thread submits while the first one waits.
-    program.tell("cuMemsetD8Async", Do::Work(1, vec![Access::write(0x2000, 64)]));
+    program.apply("cuMemsetD8Async", Do::Work(1, vec![Access::write(0x2000, 64)]));
     program.checker.reached(&Call::new("cuStreamSynchronize", 3, ThreadId(1)), &mark);
-    program.tell("read", Do::Host(vec![Access::read(0x1000, 64)]));
+    program.apply("read", Do::Host(vec![Access::read(0x1000, 64)]));
     assert!(program.findings().is_empty());
-    program.tell("read", Do::Host(vec![Access::read(0x2000, 64)]));
+    program.apply("read", Do::Host(vec![Access::read(0x2000, 64)]));
     assert_eq!(program.findings().len(), 1);
 }
 
@@ -118,21 +118,21 @@ fn a_copied_graph_has_the_nodes_of_the_original() {
     let node = |access| Node { work: NodeWork::Work(vec![access]), after: Vec::new() };
     let mut program = Program::new();
     program
-        .tell("cuGraphAddMemsetNode", Do::Define(1, vec![node(Access::write(0x1000, 64))]))
-        .tell("cuGraphInstantiate", Do::Copy(1, 2))
-        .tell(
+        .apply("cuGraphAddMemsetNode", Do::Define(1, vec![node(Access::write(0x1000, 64))]))
+        .apply("cuGraphInstantiate", Do::Copy(1, 2))
+        .apply(
             "cuGraphExecMemsetNodeSetParams",
             Do::Define(1, vec![node(Access::write(0x2000, 64))]),
         );
     let destroy = Op::GraphDestroy { graph: GraphId(1) };
     program.checker.apply(Call::new("cuGraphDestroy", 4, ThreadId(1)), destroy);
     program
-        .tell("cuGraphLaunch", Do::Launch(1, 2))
-        .tell("read", Do::Work(2, vec![Access::read(0x1000, 0x2000)]));
+        .apply("cuGraphLaunch", Do::Launch(1, 2))
+        .apply("read", Do::Work(2, vec![Access::read(0x1000, 0x2000)]));
     let findings = program.checker.take_findings();
     assert_eq!(findings[0].report().unwrap().shared.first(), Some(&(0x1000..0x1040)));
     // An event is a number like others.
-    program.tell("cuEventSynchronize", Do::Sync(What::Event(EventId(u64::MAX))));
+    program.apply("cuEventSynchronize", Do::Sync(What::Event(EventId(u64::MAX))));
 }
 
 /// A wait that no reported write ended is after what the host is after; one that such a write may
@@ -206,27 +206,27 @@ fn waits_that_the_program_did_not_make() {
         program.checker.apply(Call::new("call", program.number, ThreadId(1)), op);
     };
     let mut program = Program::with(Options::new().warnings(Warnings::all()));
-    program.tell("write", write(1)).tell("record", Do::Record(1, 1));
+    program.apply("write", write(1)).apply("record", Do::Record(1, 1));
     let join = Op::Join { stream: StreamId(2), event: EventId(1) };
     event(&mut program, join.clone());
     event(&mut program, join);
-    program.tell("read", read(2));
+    program.apply("read", read(2));
     // The first record was waited for, so that it is not lost.
-    program.tell("write", Do::Work(3, vec![Access::write(0x2000, 64)]));
-    program.tell("record", Do::Record(1, 3)).tell("wait", Do::Wait(1, 1));
+    program.apply("write", Do::Work(3, vec![Access::write(0x2000, 64)]));
+    program.apply("record", Do::Record(1, 3)).apply("wait", Do::Wait(1, 1));
     assert_eq!(program.findings(), [""; 0]);
 
     // Nor is one that another thread has asked about.
     for (asked, lost) in [(true, 0), (false, 1)] {
         let (host_order, warnings) = (HostOrder::Reported, Warnings::all());
         let mut program = Program::with(Options::new().host_order(host_order).warnings(warnings));
-        program.tell("start", Do::Start(2)).tell("write", write(1));
-        program.tell("record", Do::Record(1, 1));
+        program.apply("start", Do::Start(2)).apply("write", write(1));
+        program.apply("record", Do::Record(1, 1));
         if asked {
             let query = Op::Query { what: What::Event(EventId(1)), done: true };
             program.checker.apply(Call::new("query", 9, ThreadId(2)), query);
         }
-        program.tell("record", Do::Record(1, 3)).tell("wait", Do::Wait(4, 1));
+        program.apply("record", Do::Record(1, 3)).apply("wait", Do::Wait(4, 1));
         let findings = program.findings();
         let lost_ones =
             findings.iter().filter(|findings| findings.contains("does not wait for the work"));
@@ -234,14 +234,14 @@ fn waits_that_the_program_did_not_make() {
     }
 
     let mut program = Program::new();
-    program.tell("write", write(2)).tell("wait", Do::Wait(9, 7)).tell("read", read(1));
+    program.apply("write", write(2)).apply("wait", Do::Wait(9, 7)).apply("read", read(1));
     assert_eq!(program.findings().len(), 1);
     // Another process may have recorded this one, so that the wait is an operation.
     for (interprocess, reports) in [(false, 1), (true, 0)] {
         let mut program = Program::new();
-        program.tell("create", Do::Create(3, 0, StreamKind::Blocking));
-        program.tell("create", Do::Event(7, interprocess));
-        program.tell("write", write(2)).tell("wait", Do::Wait(9, 7)).tell("read", read(3));
+        program.apply("create", Do::Create(3, 0, StreamKind::Blocking));
+        program.apply("create", Do::Event(7, interprocess));
+        program.apply("write", write(2)).apply("wait", Do::Wait(9, 7)).apply("read", read(3));
         assert_eq!(program.findings().len(), reports);
     }
 }

@@ -29,16 +29,16 @@ fn a_name_stays_in_its_line() {
 fn a_report_names_an_allocation_in_stream_order() {
     let mut checker = Checker::default();
     let mut number = 0;
-    let mut tell = |name, stream, access: Access| {
+    let mut apply = |name, stream, access: Access| {
         number += 1;
         let call = Call::new(name, number, ThreadId(1));
         checker.apply(call, Op::Work { stream: StreamId(stream), accesses: &[access] });
     };
-    tell("cuMemAllocAsync", 0xa, Access::allocate(0x1000, 0x200));
-    tell("cuMemFreeAsync", 0xa, Access::free(0x1000, 0x200));
-    tell("cuMemAllocAsync", 0xa, Access::allocate(0x1000, 0x100));
-    tell("cuMemsetD8Async", 0xa, Access::write(0x1010, 64));
-    tell("cuMemsetD8Async", 0xb, Access::write(0x1010, 64));
+    apply("cuMemAllocAsync", 0xa, Access::allocate(0x1000, 0x200));
+    apply("cuMemFreeAsync", 0xa, Access::free(0x1000, 0x200));
+    apply("cuMemAllocAsync", 0xa, Access::allocate(0x1000, 0x100));
+    apply("cuMemsetD8Async", 0xa, Access::write(0x1010, 64));
+    apply("cuMemsetD8Async", 0xb, Access::write(0x1010, 64));
     let text = checker.take_findings()[0].to_string();
     let memory =
         "64 bytes, bytes 16 to 79 of the 256 bytes that call #3 (cuMemAllocAsync) allocated";
@@ -50,7 +50,7 @@ fn a_report_names_an_allocation_in_stream_order() {
 fn a_report_names_the_allocation_and_the_streams() {
     let mut checker = Checker::default();
     let mut number = 0;
-    let mut tell = |name, op: Op<'_>| {
+    let mut apply = |name, op: Op<'_>| {
         number += 1;
         checker.apply(Call::new(name, number, ThreadId(1)), op);
     };
@@ -60,18 +60,18 @@ fn a_report_names_the_allocation_and_the_streams() {
         kind: StreamKind::NonBlocking,
         name: None,
     };
-    tell("cuStreamCreate", create(0xa));
-    tell("cuStreamCreate", create(0xb));
-    tell("cuMemAlloc_v2", Op::Allocate { address: 0xf00, bytes: 0x100 });
-    tell("cuMemAlloc_v2", Op::Allocate { address: 0x1000, bytes: 0x200 });
+    apply("cuStreamCreate", create(0xa));
+    apply("cuStreamCreate", create(0xb));
+    apply("cuMemAlloc_v2", Op::Allocate { address: 0xf00, bytes: 0x100 });
+    apply("cuMemAlloc_v2", Op::Allocate { address: 0x1000, bytes: 0x200 });
     let accesses = &[Access::write(0x1010, 64)];
-    tell("cuMemsetD8Async", Op::Work { stream: StreamId(0xa), accesses });
+    apply("cuMemsetD8Async", Op::Work { stream: StreamId(0xa), accesses });
     // The name is that of the stream, whenever it was given.
-    tell("name", Op::StreamName { stream: StreamId(0xa), name: "first \"try\"" });
-    tell("name", Op::StreamName { stream: StreamId(0xa), name: "copies" });
-    tell("cuMemsetD8Async", Op::Work { stream: StreamId(0xb), accesses });
+    apply("name", Op::StreamName { stream: StreamId(0xa), name: "first \"try\"" });
+    apply("name", Op::StreamName { stream: StreamId(0xa), name: "copies" });
+    apply("cuMemsetD8Async", Op::Work { stream: StreamId(0xb), accesses });
     // The bytes of memory that is allocated anew are of the new one only.
-    tell("cuMemFree_v2", Op::Host { accesses: &[Access::free(0x1000, 0x200)] });
+    apply("cuMemFree_v2", Op::Host { accesses: &[Access::free(0x1000, 0x200)] });
     let findings = checker.take_findings();
     let text = findings[0].to_string();
     let memory = "64 bytes, bytes 16 to 79 of the 512 bytes that call #4 (cuMemAlloc_v2) allocated";
@@ -93,7 +93,7 @@ fn a_report_names_the_allocation_and_the_streams() {
         let call = Call::new("cuMemcpyDtoH_v2", number, ThreadId(1));
         checker.apply(call, Op::Host { accesses: &[Access::read(0x1000, 8)] });
         let findings = checker.take_findings();
-        findings.last().and_then(Finding::report).map(|of| of.allocation.is_some())
+        findings.last().and_then(Finding::report).map(|report| report.allocation.is_some())
     };
     assert_eq!(read(&mut checker, 20), Some(true));
     let again = Op::Host { accesses: &[Access::allocate(0x1000, 4), Access::free(0x1000, 4)] };
@@ -105,11 +105,11 @@ fn a_report_names_the_allocation_and_the_streams() {
 fn a_report_shows_the_order_and_the_missing_edge() {
     let mut program = Program::new();
     program
-        .tell("cuMemsetD8Async", Do::Work(1, vec![Access::write(0x2000, 4)]))
-        .tell("cuEventRecord", Do::Record(7, 1))
-        .tell("cuMemcpyHtoDAsync", write(1))
-        .tell("cuStreamWaitEvent", Do::Wait(2, 7))
-        .tell("cuMemcpyDtoHAsync", read(2));
+        .apply("cuMemsetD8Async", Do::Work(1, vec![Access::write(0x2000, 4)]))
+        .apply("cuEventRecord", Do::Record(7, 1))
+        .apply("cuMemcpyHtoDAsync", write(1))
+        .apply("cuStreamWaitEvent", Do::Wait(2, 7))
+        .apply("cuMemcpyDtoHAsync", read(2));
     assert_eq!(
         program.findings(),
         ["\
@@ -131,8 +131,8 @@ error: missing order: call #5 (cuMemcpyDtoHAsync) reads what call #3 (cuMemcpyHt
 fn the_missing_order_depends_on_who_they_are() {
     let mut program = Program::new();
     program
-        .tell("cuMemsetD8Async", write(1))
-        .tell("read", Do::Host(vec![Access::read(0x1000, 64)]));
+        .apply("cuMemsetD8Async", write(1))
+        .apply("read", Do::Host(vec![Access::read(0x1000, 64)]));
     let findings = program.findings();
     assert_eq!(
         line(&findings[0], "to mend"),
@@ -141,7 +141,7 @@ fn the_missing_order_depends_on_who_they_are() {
     assert_eq!(line(&findings[0], "reads"), "read on thread main, call #2");
 
     let mut program = Program::new();
-    program.tell("cuMemsetD8Async", write(1)).tell("cuMemcpyDtoH", read(9));
+    program.apply("cuMemsetD8Async", write(1)).apply("cuMemcpyDtoH", read(9));
     assert_eq!(
         line(&program.findings()[0], "order"),
         "stream default is not after any call on stream copies; stream copies is non-blocking, so \
@@ -152,8 +152,8 @@ fn the_missing_order_depends_on_who_they_are() {
         .map(|access| Node { work: NodeWork::Work(vec![access]), after: Vec::new() });
     let mut program = Program::new();
     program
-        .tell("cuGraphInstantiate", Do::Define(1, nodes.to_vec()))
-        .tell("cuGraphLaunch", Do::Launch(2, 1));
+        .apply("cuGraphInstantiate", Do::Define(1, nodes.to_vec()))
+        .apply("cuGraphLaunch", Do::Launch(2, 1));
     let findings = program.findings();
     assert_eq!(
         line(&findings[0], "to mend"),
@@ -170,7 +170,7 @@ fn the_missing_order_depends_on_who_they_are() {
 
     let mut program = Program::new();
     let free = Do::Host(vec![Access::free(0x1000, 64)]);
-    program.tell("cuMemFree", free).tell("cuMemsetD8Async", write(2));
+    program.apply("cuMemFree", free).apply("cuMemsetD8Async", write(2));
     let findings = program.findings();
     assert!(
         findings[0].starts_with("error: use after free: call #2 (cuMemsetD8Async) writes what call #1 (cuMemFree) freed ["),
@@ -188,7 +188,7 @@ fn the_missing_order_depends_on_who_they_are() {
 
     let mut program = Program::with(Options::new().host_order(HostOrder::Reported));
     let other = ThreadId(2);
-    program.tell("spawn", Do::Start(2)).tell("store", Do::Host(vec![Access::write(0x1000, 64)]));
+    program.apply("spawn", Do::Start(2)).apply("store", Do::Host(vec![Access::write(0x1000, 64)]));
     program.checker.apply(Call::new("cuMemcpyHtoDAsync", 9, other), read(2).op());
     assert_eq!(
         line(&program.findings()[0], "to mend"),
@@ -202,8 +202,8 @@ fn a_report_has_the_bytes_that_are_shared_and_no_more() {
     let mut program = Program::new();
     let pieces = (0..5).map(|piece| Access::write(0x1000 + piece * 32, 16)).collect();
     program
-        .tell("scatter", Do::Work(1, pieces))
-        .tell("cuMemcpyDtoHAsync", Do::Work(2, vec![Access::read(0x1008, 200)]));
+        .apply("scatter", Do::Work(1, pieces))
+        .apply("cuMemcpyDtoHAsync", Do::Work(2, vec![Access::read(0x1008, 200)]));
     let findings = program.checker.take_findings();
     let shared = &findings[0].report().unwrap().shared;
     assert_eq!(
@@ -226,8 +226,8 @@ fn the_bytes_of_all_rows_are_shared() {
     };
     let mut program = Program::new();
     program
-        .tell("cuMemcpy2DAsync", copy(1, 0, 0x9000))
-        .tell("cuMemcpy2DAsync", copy(2, 64, 0xA000));
+        .apply("cuMemcpy2DAsync", copy(1, 0, 0x9000))
+        .apply("cuMemcpy2DAsync", copy(2, 64, 0xA000));
     let findings = program.checker.take_findings();
     assert_eq!(findings.len(), 1);
     let column: Vec<_> = (0..8).map(|row| 0x1040 + row * 256).map(|at| at..at + 1).collect();
@@ -237,8 +237,8 @@ fn the_bytes_of_all_rows_are_shared() {
     // The same of what the host touches.
     let mut program = Program::new();
     program
-        .tell("cuMemcpy2DAsync", copy(1, 0, 0x9000))
-        .tell("read", Do::Host(rows(Access::read, 64).collect()));
+        .apply("cuMemcpy2DAsync", copy(1, 0, 0x9000))
+        .apply("read", Do::Host(rows(Access::read, 64).collect()));
     let findings = program.checker.take_findings();
     assert_eq!(findings.len(), 1);
     assert_eq!(findings[0].report().unwrap().shared, column);
@@ -248,12 +248,12 @@ fn the_bytes_of_all_rows_are_shared() {
 fn one_byte_is_a_byte() {
     let byte = |stream, access: fn(u64, u64) -> Access| Do::Work(stream, vec![access(0x1000, 1)]);
     let mut program = Program::new();
-    program.tell("set", byte(1, Access::write)).tell("get", byte(2, Access::read));
+    program.apply("set", byte(1, Access::write)).apply("get", byte(2, Access::read));
     let findings = program.findings();
     assert!(findings[0].contains("\n  bytes    0x1000, 1 byte\n"), "{}", findings[0]);
     let mut program = Program::new();
     let free = Do::Host(vec![Access::free(0x1000, 1)]);
-    program.tell("cuMemFree", free).tell("set", byte(1, Access::write));
+    program.apply("cuMemFree", free).apply("set", byte(1, Access::write));
     let findings = program.findings();
     assert!(findings[0].contains("\n  bytes    0x1000, 1 byte\n"), "{}", findings[0]);
 }
@@ -264,7 +264,7 @@ fn one_byte_is_a_byte() {
 fn the_missing_order_follows_the_calls() {
     let held = |order, by: [u64; 2]| {
         let mut program = Program::with(Options::new().host_order(order));
-        program.tell("cuLaunchHostFunc", Do::Function(1, Some(5), Vec::new()));
+        program.apply("cuLaunchHostFunc", Do::Function(1, Some(5), Vec::new()));
         for (number, name, does, by) in
             [(2, "cuMemsetD8Async", write(1), by[0]), (3, "cuMemcpyDtoHAsync", read(2), by[1])]
         {
@@ -327,10 +327,10 @@ fn reports_have_source_lines_and_backtraces() {
 fn a_report_names_unmodelled_calls_that_may_order_it() {
     let mut program = Program::new();
     program
-        .tell("cuIpcOpenEventHandle", Do::Event(7, true))
-        .tell("cuMemsetD8Async", write(1))
-        .tell("cuStreamWaitEvent", Do::Wait(2, 7))
-        .tell("cuMemcpyDtoHAsync", read(2));
+        .apply("cuIpcOpenEventHandle", Do::Event(7, true))
+        .apply("cuMemsetD8Async", write(1))
+        .apply("cuStreamWaitEvent", Do::Wait(2, 7))
+        .apply("cuMemcpyDtoHAsync", read(2));
     let order = line(&program.findings()[0], "order");
     assert_eq!(
         order,
@@ -345,27 +345,27 @@ fn a_report_names_unmodelled_calls_that_may_order_it() {
 fn a_report_says_nothing_of_a_stream_that_is_gone() {
     let mut program = Program::new();
     program
-        .tell("cuIpcOpenEventHandle", Do::Event(7, true))
-        .tell("cuStreamWaitEvent", Do::Wait(2, 7))
-        .tell("cuStreamDestroy", Do::Destroy(2))
-        .tell("cuStreamCreate", Do::Create(2, 0, StreamKind::NonBlocking))
-        .tell("cuMemsetD8Async", write(1))
-        .tell("cuMemcpyDtoHAsync", read(2));
+        .apply("cuIpcOpenEventHandle", Do::Event(7, true))
+        .apply("cuStreamWaitEvent", Do::Wait(2, 7))
+        .apply("cuStreamDestroy", Do::Destroy(2))
+        .apply("cuStreamCreate", Do::Create(2, 0, StreamKind::NonBlocking))
+        .apply("cuMemsetD8Async", write(1))
+        .apply("cuMemcpyDtoHAsync", read(2));
     let order = line(&program.findings()[0], "order");
     assert_eq!(order, "stream 0x2 is not after any call on stream copies");
 
     let mut program = Program::with(Options::new().retire_every(1));
     program
-        .tell("cuMemsetD8Async", write(1))
-        .tell("cuStreamSynchronize", Do::Sync(What::Stream(StreamId(1))))
-        .tell("cuStreamDestroy", Do::Destroy(1));
+        .apply("cuMemsetD8Async", write(1))
+        .apply("cuStreamSynchronize", Do::Sync(What::Stream(StreamId(1))))
+        .apply("cuStreamDestroy", Do::Destroy(1));
     let before = program.checker.size().agents;
     for _ in 0..64 {
-        program.tell("cuLaunchKernel", Do::Work(2, Vec::new()));
+        program.apply("cuLaunchKernel", Do::Work(2, Vec::new()));
     }
-    program.tell("cuStreamCreate", Do::Create(3, 0, StreamKind::NonBlocking));
+    program.apply("cuStreamCreate", Do::Create(3, 0, StreamKind::NonBlocking));
     assert_eq!(program.checker.size().agents, before, "the place comes back");
-    program.tell("cuMemsetD8Async", write(3)).tell("cuMemcpyDtoHAsync", read(2));
+    program.apply("cuMemsetD8Async", write(3)).apply("cuMemcpyDtoHAsync", read(2));
     let order = line(&program.findings()[0], "order");
     assert_eq!(order, "stream work is not after any call on stream 0x3");
 }
@@ -374,8 +374,8 @@ fn a_report_says_nothing_of_a_stream_that_is_gone() {
 fn a_host_function_is_named_as_such() {
     let mut program = Program::new();
     program
-        .tell("cuLaunchHostFunc", Do::Function(1, Some(5), vec![Access::write(0x1000, 64)]))
-        .tell("cuMemcpyDtoHAsync", read(2));
+        .apply("cuLaunchHostFunc", Do::Function(1, Some(5), vec![Access::write(0x1000, 64)]))
+        .apply("cuMemcpyDtoHAsync", read(2));
     let text = &program.findings()[0];
     assert_eq!(
         line(text, "writes"),

@@ -37,14 +37,14 @@ fn a_record_that_is_covered_is_lost_to_a_thread_that_waits() {
         let mut warnings = Warnings::default();
         warnings.lost_record = true;
         let mut checker = Checker::new(Options::new().warnings(warnings));
-        let mut tell = |number, thread, does: Do| {
+        let mut apply = |number, thread, does: Do| {
             checker.apply(Call::new("call", number, ThreadId(thread)), does.op());
         };
-        tell(1, threads[0], write(1));
-        tell(2, threads[0], Do::Record(1, 1));
-        tell(3, threads[1], write(1));
-        tell(4, threads[1], Do::Record(1, 1));
-        tell(5, threads[2], waits);
+        apply(1, threads[0], write(1));
+        apply(2, threads[0], Do::Record(1, 1));
+        apply(3, threads[1], write(1));
+        apply(4, threads[1], Do::Record(1, 1));
+        apply(5, threads[2], waits);
         assert_eq!(checker.take_findings().len(), found, "{threads:?}");
     }
 }
@@ -53,19 +53,19 @@ fn a_record_that_is_covered_is_lost_to_a_thread_that_waits() {
 fn doubtful(warnings: Warnings) -> Vec<String> {
     let mut program = Program::with(Options::new().warnings(warnings));
     program
-        .tell("never", Do::Wait(2, 1))
-        .tell("work", write(1))
-        .tell("lost", Do::Record(2, 1))
-        .tell("work", Do::Work(2, vec![Access::write(0x2000, 64)]))
-        .tell("again", Do::Record(2, 2))
-        .tell("late", Do::Wait(3, 2))
-        .tell("useless", Do::Wait(2, 2))
-        .tell("query", Do::Query(What::Stream(StreamId(1)), false))
-        .tell("capture", Do::Capture(2))
-        .tell("captured", Do::Record(4, 2))
-        .tell("captured", Do::EndCapture(2, 1))
-        .tell("leak", Do::Wait(3, 4))
-        .tell("read", Do::Host(vec![Access::read(0x1000, 64)]));
+        .apply("never", Do::Wait(2, 1))
+        .apply("work", write(1))
+        .apply("lost", Do::Record(2, 1))
+        .apply("work", Do::Work(2, vec![Access::write(0x2000, 64)]))
+        .apply("again", Do::Record(2, 2))
+        .apply("late", Do::Wait(3, 2))
+        .apply("useless", Do::Wait(2, 2))
+        .apply("query", Do::Query(What::Stream(StreamId(1)), false))
+        .apply("capture", Do::Capture(2))
+        .apply("captured", Do::Record(4, 2))
+        .apply("captured", Do::EndCapture(2, 1))
+        .apply("leak", Do::Wait(3, 4))
+        .apply("read", Do::Host(vec![Access::read(0x1000, 64)]));
     let warning =
         |finding: &Finding| matches!(finding, Finding::Warning(_)).then(|| finding.to_string());
     program.checker.take_findings().iter().filter_map(warning).collect()
@@ -101,7 +101,7 @@ fn each_warning_has_its_switch_and_its_sentence() {
 #[test]
 fn a_wait_that_begins_is_warned_about() {
     let mut program = Program::with(Options::new().warnings(Warnings::all()));
-    program.tell("create", Do::Event(1, false));
+    program.apply("create", Do::Event(1, false));
     let wait = Call::new("wait", 7, ThreadId(1));
     let mark = program.checker.begin_wait(wait.clone(), What::Event(EventId(1)));
     program.checker.reached(&wait, &mark);
@@ -110,9 +110,9 @@ fn a_wait_that_begins_is_warned_about() {
         ["warning: call #7 (wait) waits for nothing: event 0x1 was never recorded"]
     );
     // It has waited for the first record, which is therefore not lost.
-    program.tell("write", write(1)).tell("record", Do::Record(1, 1));
+    program.apply("write", write(1)).apply("record", Do::Record(1, 1));
     program.checker.begin_wait(wait, What::Event(EventId(1)));
-    program.tell("record", Do::Record(1, 1)).tell("wait", Do::Wait(2, 1));
+    program.apply("record", Do::Record(1, 1)).apply("wait", Do::Wait(2, 1));
     assert_eq!(program.findings(), [""; 0]);
 }
 
