@@ -260,6 +260,31 @@ fn a_stale_value_is_not_forgotten() {
     }
 }
 
+/// If others may write values, a wait that nothing reported has ended is after all that is over and
+/// after all that the host has done: one of these may have been the writer, or before it.
+#[test]
+fn a_wait_that_an_unseen_writer_ended_is_after_everything() {
+    let store = || Do::Host(vec![Access::write(0x1000, 64)]);
+    let sync = || Do::Sync(cuda_order_check_engine::What::Stream(StreamId(2)));
+    for (name, other, thread) in
+        [("a stream", writes(1), 1), ("the host", store(), 1), ("another thread", store(), 2)]
+    {
+        for order in [HostOrder::Submission, HostOrder::Reported] {
+            let found = [true, false].map(|unseen| {
+                let options = Options::new().host_order(order).unseen_writers(unseen);
+                let mut checker = Checker::new(options);
+                let program = [(1, waits(2, VALUE)), (1, reads(2)), (thread, other.clone())];
+                for (number, (thread, does)) in (1..).zip(program.into_iter().chain([(1, sync())]))
+                {
+                    checker.apply(Call::new("call", number, ThreadId(thread)), does.op());
+                }
+                checker.take_findings().len()
+            });
+            assert_eq!(found, [0, 1], "{name}, {order:?}");
+        }
+    }
+}
+
 /// Of the many writes of a value the oldest are forgotten, whichever stream they are of.
 #[test]
 fn the_last_writes_of_a_value_are_kept() {

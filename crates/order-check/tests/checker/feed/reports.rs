@@ -46,6 +46,27 @@ fn what_is_found_again_is_reported_once() {
     assert_eq!(races(&["memset", "copy", "memset", "other", "memset"]), 2);
 }
 
+/// A call that has waited is the current one again, whichever calls came meanwhile.
+#[test]
+fn a_call_that_goes_on_is_named() {
+    for goes_on in [true, false] {
+        let mut feed = Feed::new(Options::default(), Count::default());
+        feed.begin("cuMemAlloc_v2", 1, None);
+        feed.allocate(DEVICE, 4096, Memory::Device);
+        feed.write(A, None, &[Access::write(DEVICE, 64)]);
+        feed.begin("cuMemcpyDtoH_v2", 2, None);
+        let caller = feed.caller();
+        feed.begin("cuEventCreate", 3, None);
+        if goes_on {
+            feed.resume(caller);
+        }
+        feed.host(&[Access::read(DEVICE, 64)]);
+        let name =
+            if goes_on { "call #2 (cuMemcpyDtoH_v2) reads" } else { "(cuEventCreate) reads" };
+        assert!(feed.observer().1.contains(name), "{}", feed.observer().1);
+    }
+}
+
 /// The place of each side in words, as a report in JSON has it.
 #[test]
 fn the_place_of_an_access_is_in_words() {
