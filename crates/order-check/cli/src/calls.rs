@@ -242,6 +242,81 @@ functions! {
     };
 }
 
+/// The C library's function of so many arguments as a call has, after [`before_exec`].
+macro_rules! variadic {
+    ($($name:ident $real:ident;)*) => {$(
+        extern "C" fn $real() -> *mut c_void {
+            static REAL: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+            const NAME: &str = concat!(stringify!($name), "\0");
+            before_exec();
+            CStr::from_bytes_with_nul(NAME.as_bytes())
+                .map_or(core::ptr::null_mut(), |name| next(&REAL, name))
+        }
+
+        /// Arguments in registers are as they were, and those on the stack are where they were.
+        ///
+        /// # Safety
+        ///
+        /// As for the C library's function.
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() -> c_int {
+            core::arch::naked_asm!(
+                ".cfi_startproc",
+                "push rbp",
+                ".cfi_def_cfa_offset 16",
+                ".cfi_offset rbp, -16",
+                "mov rbp, rsp",
+                ".cfi_def_cfa_register rbp",
+                // The last one is there for the alignment of the stack.
+                "push rdi",
+                "push rsi",
+                "push rdx",
+                "push rcx",
+                "push r8",
+                "push r9",
+                "push rax",
+                "push r10",
+                "call {real}",
+                "mov r11, rax",
+                "pop r10",
+                "pop rax",
+                "pop r9",
+                "pop r8",
+                "pop rcx",
+                "pop rdx",
+                "pop rsi",
+                "pop rdi",
+                "pop rbp",
+                ".cfi_def_cfa rsp, 8",
+                "jmp r11",
+                ".cfi_endproc",
+                real = sym $real,
+            )
+        }
+    )*};
+}
+
+variadic! {
+    execl real_execl;
+    execlp real_execlp;
+    execle real_execle;
+}
+
+/// The C library has it since 2.34, and does no more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn execveat(
+    folder: c_int,
+    path: *const c_char,
+    words: List,
+    variables: List,
+    flags: c_int,
+) -> c_int {
+    before_exec();
+    // SAFETY: the program's arguments.
+    unsafe { libc::syscall(libc::SYS_execveat, folder, path, words, variables, flags) as c_int }
+}
+
 /// How System V's `signal` sets a handler.
 const ONCE: c_int = libc::SA_RESETHAND | libc::SA_NODEFER;
 

@@ -395,10 +395,17 @@ fn other_ends_have_the_summary_too() {
         assert_eq!(String::from_utf8_lossy(&done.stdout), own, "{what}: the program's handler");
     }
     // Another program takes the place of this one: what was found so far is said before.
-    for what in ["execve", "execv", "execvp", "execvpe", "fexecve"] {
+    for what in
+        ["execve", "execv", "execvp", "execvpe", "fexecve", "execveat", "execl", "execlp", "execle"]
+    {
         let (done, errors) = run_compiled(&folder, &["--stacks", "off"], &["./ends", what]);
         assert_eq!(done.status.code(), Some(0), "{what}: {errors}");
-        assert_eq!(String::from_utf8_lossy(&done.stdout), "after\n", "{what}");
+        // Some arguments are on the stack.
+        let words = match what {
+            "execl" | "execlp" | "execle" => "a b c d e f g h\n",
+            _ => "after\n",
+        };
+        assert_eq!(String::from_utf8_lossy(&done.stdout), words, "{what}");
         let found =
             ["error: missing order", "order check: "].map(|text| errors.matches(text).count());
         assert_eq!(found, [1, 0], "{what}: {errors}");
@@ -408,6 +415,7 @@ fn other_ends_have_the_summary_too() {
 const ENDS: &str = r#"
 #include <assert.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -450,7 +458,17 @@ int main(int count, char **words)
         execvpe("echo", then, environ);
     if (!strcmp(words[1], "fexecve"))
         fexecve(open("/bin/echo", O_RDONLY), then, environ);
-    if (!strcmp(words[1], "refused") && execv("/nowhere", then))
+    if (!strcmp(words[1], "execveat"))
+        ((int (*)(int, const char *, char **, char **, int))dlsym(RTLD_DEFAULT, "execveat"))(
+            AT_FDCWD, "/bin/echo", then, environ, 0);
+    if (!strcmp(words[1], "execl"))
+        execl("/bin/echo", "echo", "a", "b", "c", "d", "e", "f", "g", "h", (char *)0);
+    if (!strcmp(words[1], "execlp"))
+        execlp("echo", "echo", "a", "b", "c", "d", "e", "f", "g", "h", (char *)0);
+    if (!strcmp(words[1], "execle"))
+        execle("/bin/echo", "echo", "a", "b", "c", "d", "e", "f", "g", "h", (char *)0, environ);
+    if (!strcmp(words[1], "refused") && execv("/nowhere", then)
+        && execl("/nowhere", "nowhere", (char *)0) && errno == ENOENT)
         _exit(0);
     if (!strcmp(words[1], "quick"))
         quick_exit(0);
