@@ -8,7 +8,7 @@ use cuda_kernel_access::container::{Located, NotLocated, locate};
 use cuda_order_check_engine::own_memory;
 
 use crate::code::maps::{self, FilePlace};
-use crate::code::{Reason, keep};
+use crate::code::{Reason, reserve};
 use crate::lock::{Lock, Rank};
 
 /// Images in memory that the program may free are copied: so many bytes, all together.
@@ -49,7 +49,7 @@ enum Source {
 
 impl Source {
     fn copy(bytes: Vec<u8>) -> Self {
-        if keep(&COPIED, bytes.len(), COPIES) {
+        if reserve(&COPIED, bytes.len(), COPIES) {
             Self::Copied(bytes.into_boxed_slice())
         } else {
             Self::Missing(FULL)
@@ -88,7 +88,7 @@ impl Source {
 
 const FULL: &str = "there was no room for its image";
 
-/// The longest PTX that is kept.
+/// The longest PTX that is copied.
 pub(crate) const LONGEST: usize = 8 << 20;
 
 impl Drop for Source {
@@ -114,8 +114,8 @@ impl Image {
         let path = std::path::Path::new(std::ffi::OsStr::from_bytes(path.to_bytes()));
         let room = COPIES.saturating_sub(COPIED.load(Ordering::Relaxed)) as u64;
         let source = match std::fs::metadata(path) {
-            Ok(of) if !of.is_file() => Source::Missing("its image is in no file"),
-            Ok(of) if of.len() > room => Source::Missing(FULL),
+            Ok(file) if !file.is_file() => Source::Missing("its image is in no file"),
+            Ok(file) if file.len() > room => Source::Missing(FULL),
             Ok(_) => match std::fs::read(path) {
                 Ok(bytes) => Source::copy(bytes),
                 Err(_) => Source::Missing("the file of its image cannot be read"),

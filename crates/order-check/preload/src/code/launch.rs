@@ -1,19 +1,18 @@
-//! What a launch had, as long as one of its accesses is kept.
+//! The kernel, the sizes and the parameters of a launch, as long as the checker has an access of it.
 
-use core::ops::Range;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
-use cuda_kernel_access::code::Launch as Shape;
-use cuda_order_check_engine::{Launch, Other};
+use cuda_kernel_access::code::Launch;
 
 use crate::code::kernel::KernelCode;
-use crate::code::{keep, nearby, verdict};
+use crate::code::reserve;
 
-/// Those of all launches that are kept may have so many bytes, beside few ones.
+/// The boxed parameters of all launches together may have so many bytes.
 const MOST: usize = 24 << 20;
 
-static KEPT: AtomicUsize = AtomicUsize::new(0);
+/// How many bytes they have.
+static BOXED: AtomicUsize = AtomicUsize::new(0);
 
 /// The blocks along each axis, and the threads of a block.
 pub(crate) type Sizes = [u32; 6];
@@ -30,14 +29,14 @@ pub(crate) struct Values {
 /// The bytes of the parameters at their offsets.
 #[derive(Debug)]
 enum Words {
-    /// Few, so that most launches are one piece of memory.
-    Few([u64; FEW], usize),
-    Many(Box<[u64]>),
-    /// Too many are kept.
+    /// So many, and then zeros. Most launches are one piece of memory for that.
+    Inline([u64; INLINE], usize),
+    Boxed(Box<[u64]>),
+    /// There was no room for them.
     Missing,
 }
 
-const FEW: usize = 8;
+const INLINE: usize = 8;
 
 impl Values {
     pub(crate) fn new(code: Arc<KernelCode>, sizes: Sizes, words: &[u64]) -> Self {
@@ -48,52 +47,42 @@ impl Values {
     /// The words of the parameters.
     pub(crate) fn words(&self) -> &[u64] {
         match &self.words {
-            Words::Few(words, count) => words.get(..*count).unwrap_or_default(),
-            Words::Many(words) => words,
+            Words::Inline(words, count) => words.get(..*count).unwrap_or_default(),
+            Words::Boxed(words) => words,
             Words::Missing => &[],
         }
     }
 
-    pub(crate) fn launch(&self) -> Option<Shape> {
+    /// The launch as the code is evaluated with it.
+    pub(crate) fn launch(&self) -> Option<Launch> {
         if matches!(self.words, Words::Missing) {
             return None;
         }
         let parameters: Vec<u8> = self.words().iter().flat_map(|word| word.to_le_bytes()).collect();
         let [x, y, z, wide, high, deep] = self.sizes;
-        Some(Shape::new([x, y, z], [wide, high, deep], parameters))
+        Some(Launch::new([x, y, z], [wide, high, deep], parameters))
     }
 }
 
 impl Words {
     fn new(words: &[u64]) -> Self {
-        let mut few = [0; FEW];
-        if let Some(place) = few.get_mut(..words.len()) {
-            place.copy_from_slice(words);
-            return Self::Few(few, words.len());
+        let mut inline = [0; INLINE];
+        if let Some(own) = inline.get_mut(..words.len()) {
+            own.copy_from_slice(words);
+            return Self::Inline(inline, words.len());
         }
-        if keep(&KEPT, size_of_val(words), MOST) { Self::Many(words.into()) } else { Self::Missing }
+        match reserve(&BOXED, size_of_val(words), MOST) {
+            true => Self::Boxed(words.into()),
+            false => Self::Missing,
+        }
     }
 }
 
 impl Drop for Words {
     fn drop(&mut self) {
-        if let Self::Many(words) = self {
-            KEPT.fetch_sub(size_of_val(&**words), Ordering::Relaxed);
+        if let Self::Boxed(words) = self {
+            BOXED.fetch_sub(size_of_val(&**words), Ordering::Relaxed);
         }
-    }
-}
-
-impl Launch for Values {
-    fn number(&self) -> u64 {
-        self.number
-    }
-
-    fn is_apart(&self, shared: &[Range<u64>], other: &Other<'_>) -> bool {
-        verdict::is_known_to_be_apart(self, shared, other)
-    }
-
-    fn is_near(&self, allocations: &[Range<u64>], other: &Other<'_>) -> bool {
-        nearby::is_near(self, allocations, other)
     }
 }
 

@@ -6,50 +6,31 @@
 
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use cuda_order_check_engine::{Access, AccessKind, Launched, Other, Report};
+use cuda_order_check_engine::{Access, AccessKind, Launch, Launched, Other, Report};
 
-use crate::code::kernel::KernelCode;
 use crate::code::launch::{Values, mix};
-use crate::code::threads::Time;
-use crate::code::verdict::{OtherWork, Verdict, of_nearby};
+use crate::code::time::NEARBY;
+use crate::code::verdict::{OtherWork, Verdict, is_apart, judge_nearby};
 
-/// The time that all of this may take: so much, and a fiftieth of the program's time.
-const ALLOWANCE: Duration = match cfg!(debug_assertions) {
-    true => Duration::from_secs(3600),
-    false => Duration::from_millis(500),
-};
-const PART: u32 = 50;
+/// What the engine asks a launch before it makes a candidate of it.
+impl Launch for Values {
+    fn number(&self) -> u64 {
+        self.number
+    }
+
+    fn is_apart(&self, shared: &[Range<u64>], other: &Other<'_>) -> bool {
+        is_apart(self, shared, other)
+    }
+
+    fn is_near(&self, allocations: &[Range<u64>], other: &Other<'_>) -> bool {
+        is_near(self, allocations, other)
+    }
+}
 
 /// What a candidate costs beside the evaluation of its kernels.
 const CANDIDATE: Duration = Duration::from_micros(20);
-
-/// The nanoseconds that were spent.
-static SPENT: AtomicU64 = AtomicU64::new(0);
-
-/// The time of what is here.
-pub(crate) const TIME: Time = Time { is_left: has_time, spend };
-
-fn spend(time: Duration) {
-    SPENT.fetch_add(time.as_nanos() as u64, Ordering::Relaxed);
-}
-
-/// The time, to some milliseconds: a launch may come here often.
-fn now() -> Duration {
-    // SAFETY: zero bytes are a time.
-    let mut time: libc::timespec = unsafe { core::mem::zeroed() };
-    // SAFETY: a place for the time.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &mut time) };
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
-}
-
-fn has_time() -> bool {
-    static BEGIN: OnceLock<Duration> = OnceLock::new();
-    let allowed = ALLOWANCE + now().saturating_sub(*BEGIN.get_or_init(now)) / PART;
-    Duration::from_nanos(SPENT.load(Ordering::Relaxed)) < allowed
-}
 
 /// How many pairs were not compared, as the time was used up.
 static UNCOMPARED: AtomicU64 = AtomicU64::new(0);
@@ -58,17 +39,18 @@ pub(crate) fn uncompared() -> u64 {
     UNCOMPARED.load(Ordering::Relaxed)
 }
 
-/// How many pairs are known to be no candidates.
+/// How many pairs there may be that are no candidates.
 const PAIRS: usize = 1 << 13;
 
-/// Their numbers, each at a place that its number says.
+/// Their numbers, each in the slot that its number says.
 static APART: [AtomicU64; PAIRS] = [const { AtomicU64::new(0) }; PAIRS];
 
 /// What a launch is beside: in which way it accesses what, or another launch.
 type Beside<'a> = (AccessKind, &'a [Access], Option<&'a Launched>);
 
-/// The place of a pair, and its number, which is that of no other one. None if it has too many accesses.
-fn place_of(
+/// Where the number of a pair is, and the number, which is that of no other one. None if it has too many
+/// accesses.
+fn number_of(
     launch: &Values,
     allocations: &[Range<u64>],
     (kind, accesses, other): Beside<'_>,
@@ -78,14 +60,15 @@ fn place_of(
         return None;
     }
     let first = mix(launch.number, kind as u64);
-    let first = allocations.iter().fold(first, |number, of| mix(mix(number, of.start), of.end));
-    let words = accesses.iter().flat_map(|of| {
-        let [width, pitch] = of.stride().map_or([0; 2], |of| [of.width, of.pitch]);
-        [of.range.start, of.range.end, width, pitch]
+    let add = |number, bytes: &Range<u64>| mix(mix(number, bytes.start), bytes.end);
+    let first = allocations.iter().fold(first, add);
+    let words = accesses.iter().flat_map(|access| {
+        let [width, pitch] = access.stride().map_or([0; 2], |rows| [rows.width, rows.pitch]);
+        [access.range.start, access.range.end, width, pitch]
     });
-    let other = other.and_then(|of| of.get::<Values>()).map(|of| of.number);
+    let other = other.and_then(|other| other.get::<Values>()).map(|other| other.number);
     let number =
-        words.chain(other).fold(first, |number, of| mix(number.rotate_left(23), of)).max(1);
+        words.chain(other).fold(first, |number, word| mix(number.rotate_left(23), word)).max(1);
     Some((APART.get(number as usize % PAIRS)?, number))
 }
 
@@ -95,22 +78,22 @@ pub(crate) fn is_settled(report: &Report) {
         Some(_) => [&report.second, &report.first],
         None => [&report.first, &report.second],
     };
-    if let Some(launch) = launch.launch().and_then(|of| of.get::<Values>())
+    if let Some(launch) = launch.launch().and_then(|launch| launch.get::<Values>())
         && let other = (other.kind, other.accesses(), other.launch())
-        && let Some((place, number)) = place_of(launch, &report.shared, other)
+        && let Some((slot, number)) = number_of(launch, &report.shared, other)
     {
-        place.store(number, Ordering::Relaxed);
+        slot.store(number, Ordering::Relaxed);
     }
 }
 
 /// Whether a launch with addresses in these allocations may be a candidate with work elsewhere in them.
-pub(crate) fn is_near(launch: &Values, allocations: &[Range<u64>], other: &Other<'_>) -> bool {
-    if !has_time() {
+fn is_near(launch: &Values, allocations: &[Range<u64>], other: &Other<'_>) -> bool {
+    if !(NEARBY.is_left)() {
         UNCOMPARED.fetch_add(1, Ordering::Relaxed);
         return false;
     }
-    let place = place_of(launch, allocations, (other.kind, other.accesses, other.launch));
-    if place.is_some_and(|(place, number)| place.load(Ordering::Relaxed) == number) {
+    let pair = number_of(launch, allocations, (other.kind, other.accesses, other.launch));
+    if pair.is_some_and(|(slot, number)| slot.load(Ordering::Relaxed) == number) {
         return false;
     }
     let begin = Instant::now();
@@ -120,35 +103,25 @@ pub(crate) fn is_near(launch: &Values, allocations: &[Range<u64>], other: &Other
         None => true,
     };
     if !may_meet {
-        place.into_iter().for_each(|(place, number)| place.store(number, Ordering::Relaxed));
+        pair.into_iter().for_each(|(slot, number)| slot.store(number, Ordering::Relaxed));
     }
-    spend(begin.elapsed() + if may_meet { CANDIDATE } else { Duration::ZERO });
+    (NEARBY.spend)(begin.elapsed() + if may_meet { CANDIDATE } else { Duration::ZERO });
     may_meet
 }
 
 /// What the two mean, if both were evaluated.
 fn compare(launch: &Values, allocations: &[Range<u64>], other: &Other<'_>) -> Option<Verdict> {
     let unknown = Some(Verdict::Refuted);
-    let Ok(found) = KernelCode::known(launch)? else { return unknown };
+    let Ok(found) = launch.evaluated()? else { return unknown };
     let Some(second) = other.launch else {
         let work = OtherWork::of_device(other);
-        return Some(of_nearby((launch, &found), Err(work), 0, allocations, None));
+        return Some(judge_nearby((launch, &found), Err(work), 0, allocations, None));
     };
     let Some(second) = second.get::<Values>() else { return unknown };
-    match KernelCode::known(second)? {
-        Ok(of) => Some(of_nearby((launch, &found), Ok((second, &of)), 0, allocations, None)),
+    match second.evaluated()? {
+        Ok(other) => {
+            Some(judge_nearby((launch, &found), Ok((second, &other)), 0, allocations, None))
+        }
         Err(_) => unknown,
     }
-}
-
-/// For tests: the allowance is used up, or there is a new one.
-#[cfg(test)]
-pub(crate) fn set_spent(all: bool) {
-    let spent = if all { u64::MAX / 2 } else { 0 };
-    SPENT.store(spent, Ordering::Relaxed);
-}
-
-#[cfg(test)]
-pub(crate) fn spent() -> Duration {
-    Duration::from_nanos(SPENT.load(Ordering::Relaxed))
 }

@@ -7,7 +7,7 @@ use cuda_kernel_access::execute::Touch;
 use cuda_kernel_access::touch::{Rows, Span, Uses};
 use cuda_order_check_engine::{Access, AccessKind};
 
-use crate::code::kernel::Bounds;
+use crate::code::evaluated::Bounds;
 use crate::code::launch::Values;
 
 /// How many accesses are compared one by one.
@@ -27,7 +27,7 @@ pub(super) fn kinds(uses: Uses) -> impl Iterator<Item = KernelAccess> {
 /// Whether a launch may write to bytes that its words are addresses of, as far as that was asked for
 /// an earlier launch of the kernel.
 pub(crate) fn may_write(launch: &Values, bytes: &Range<u64>) -> bool {
-    let Some(summary) = launch.code.known_summary() else { return true };
+    let Some(summary) = launch.code.earlier_summary() else { return true };
     let words = launch.words().iter().zip(&summary.words);
     let mut within = words.filter(|(value, _)| bytes.contains(value)).map(|(_, word)| word.uses);
     within.any(|uses| uses.written || uses.atomic || uses.other)

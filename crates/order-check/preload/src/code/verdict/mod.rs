@@ -1,8 +1,8 @@
-//! What a candidate means, by the code of the kernels that it is about.
+//! The verdict on a candidate, by the code of the kernels that it is about.
 //!
 //! From what is cheap to what takes time: the accesses that some thread surely makes
 //! ([`Evaluated::sure`]), what the code does with the words of the parameters, where its accesses may
-//! be at all ([`Bounds::spans`](crate::code::kernel::Bounds)), and then threads that are run or looked
+//! be at all ([`Bounds::spans`](crate::code::evaluated::Bounds)), and then threads that are run or looked
 //! for. The first that decides is the answer.
 
 use core::ops::Range;
@@ -10,9 +10,9 @@ use core::ops::Range;
 use cuda_order_check_engine::{Other, Report, Side};
 
 use crate::code::Reason;
-use crate::code::kernel::{self, Evaluated, KernelCode};
+use crate::code::evaluated::Evaluated;
 use crate::code::launch::Values;
-use crate::code::threads::Time;
+use crate::code::time::{CANDIDATES, Time};
 
 mod accesses;
 mod nearby;
@@ -23,7 +23,7 @@ mod two_launches;
 mod work;
 
 pub(crate) use accesses::may_write;
-pub(crate) use nearby::of_nearby;
+pub(crate) use nearby::judge_nearby;
 pub(crate) use work::OtherWork;
 
 use two_launches::of_two_launches;
@@ -77,7 +77,6 @@ const WAITS: &str = "it may wait for other work through memory, and such an orde
 
 /// A report of which one side is a launch, or both. It may have the code of kernels decoded.
 pub(crate) fn judge(report: &Report) -> Verdict {
-    const TIME: Time = kernel::TIME;
     let sides = [&report.first, &report.second];
     if report.is_nearby() {
         return nearby::judge(sides, &report.shared);
@@ -86,10 +85,10 @@ pub(crate) fn judge(report: &Report) -> Verdict {
         shared: &report.shared,
         memory: report.allocation.as_ref().map(|allocation| &allocation.range),
         reach: Reach::Code,
-        time: Some(TIME),
+        time: Some(CANDIDATES),
     };
     let evaluate = |at: usize, launch: &Values| {
-        launch.code.evaluate(launch, TIME).map_err(|why| Verdict::Possible(at, why))
+        launch.evaluate(CANDIDATES).map_err(|why| Verdict::Possible(at, why))
     };
     let with_work = |at: usize, launch: &Values, other: &Side| match evaluate(at, launch) {
         Ok(found) => {
@@ -127,12 +126,8 @@ fn unless_it_waits(verdict: Verdict, waits: [bool; 2]) -> Verdict {
 
 /// Whether a launch was evaluated, and what it meets needs no order with it. Nothing is decoded and no
 /// thread is run for this: it is asked before there is a candidate.
-pub(crate) fn is_known_to_be_apart(
-    launch: &Values,
-    shared: &[Range<u64>],
-    other: &Other<'_>,
-) -> bool {
-    let evaluated = |launch| KernelCode::known(launch).and_then(Result::ok);
+pub(crate) fn is_apart(launch: &Values, shared: &[Range<u64>], other: &Other<'_>) -> bool {
+    let evaluated = |launch: &Values| launch.evaluated().and_then(Result::ok);
     let question = Question { shared, memory: None, reach: Reach::Code, time: None };
     let Some(found) = evaluated(launch) else { return false };
     let verdict = match other.launch {

@@ -7,27 +7,26 @@ use cuda_order_check_engine::Side;
 use super::two_launches::of_two_launches;
 use super::work::of_launch_and_work;
 use super::{EvaluatedLaunch, OtherWork, Question, Reach, Verdict, launch_of};
-use crate::code::kernel::Evaluated;
+use crate::code::evaluated::Evaluated;
 use crate::code::launch::Values;
-use crate::code::nearby;
-use crate::code::threads::Time;
+use crate::code::time::{NEARBY, Time};
 
 /// How many comparisons one pair may take.
 const COMPARISONS: usize = 1 << 16;
 
-/// No more is said of such a pair than what the code says for sure, so what is possible only is refuted.
+/// Such a pair is reported only if the code is sure of it: what is possible only is refuted.
 pub(super) fn judge(sides: [&Side; 2], shared: &[Range<u64>]) -> Verdict {
-    let time = Some(nearby::TIME);
-    let evaluate = |launch: &Values| launch.code.evaluate(launch, nearby::TIME).ok();
+    let time = Some(NEARBY);
+    let evaluate = |launch: &Values| launch.evaluate(NEARBY).ok();
     let [first, second] = sides;
     let with_work = |at: usize, launch: &Values, other: &Side| {
         let found = evaluate(launch)?;
-        Some(of_nearby((launch, &found), Err(OtherWork::of(other)), at, shared, time))
+        Some(judge_nearby((launch, &found), Err(OtherWork::of(other)), at, shared, time))
     };
     let judged = match sides.map(launch_of) {
-        [Some(one), Some(two)] => evaluate(one)
-            .zip(evaluate(two))
-            .map(|(first, second)| of_nearby((one, &first), Ok((two, &second)), 0, shared, time)),
+        [Some(one), Some(two)] => evaluate(one).zip(evaluate(two)).map(|(first, second)| {
+            judge_nearby((one, &first), Ok((two, &second)), 0, shared, time)
+        }),
         [Some(launch), None] => with_work(0, launch, second),
         [None, Some(launch)] => with_work(1, launch, first),
         [None, None] => None,
@@ -37,7 +36,7 @@ pub(super) fn judge(sides: [&Side; 2], shared: &[Range<u64>]) -> Verdict {
 
 /// A launch, which is the one side or the other, and another launch or other work, somewhere in
 /// allocations.
-pub(crate) fn of_nearby(
+pub(crate) fn judge_nearby(
     own: EvaluatedLaunch<'_>,
     other: Result<EvaluatedLaunch<'_>, OtherWork<'_>>,
     at: usize,

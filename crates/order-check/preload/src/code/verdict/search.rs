@@ -9,8 +9,8 @@ use cuda_kernel_access::touch::Span;
 
 use super::accesses::bytes_of;
 use super::{EvaluatedLaunch, Question, Reach};
-use crate::code::kernel::Bounds;
-use crate::code::threads::{Known, Time};
+use crate::code::evaluated::{Accesses, Bounds};
+use crate::code::time::Time;
 
 pub(super) const NOT_FOUND: &str = "no thread was found that touches these bytes";
 pub(super) const UNBOUNDED: &str = "an address comes from memory, or is not bounded by its code";
@@ -23,7 +23,7 @@ pub(super) const ASKED: usize = 4;
 pub(super) struct Searched {
     /// Bytes that a thread touches for certain.
     pub(super) touched: Vec<(Range<u64>, KernelAccess)>,
-    /// Whether a thread was not found that is all known.
+    /// Whether no thread was found, and all of them are in the code.
     pub(super) is_not_found: bool,
     /// Whether it depends on memory, or was not asked.
     pub(super) is_unknown: bool,
@@ -62,18 +62,18 @@ pub(super) fn both_touch(
     }
 }
 
-/// What is known of a launch as far as it is taken to get.
+/// The accesses of a launch as far as it is taken to get.
 pub(super) fn within_reach(
     (values, found): EvaluatedLaunch<'_>,
     bounds: &Bounds,
     question: &Question<'_>,
-) -> Known {
-    let mut known = found.known(values, &bounds.spans, question.time);
+) -> Accesses {
+    let mut accesses = found.accesses(values, &bounds.spans, question.time);
     if question.reach == Reach::Sure {
-        let all = known.spans.iter();
-        known.spans = all.filter_map(|span| between(span, &found.sure)).collect();
+        let all = accesses.spans.iter();
+        accesses.spans = all.filter_map(|span| between(span, &found.sure)).collect();
     }
-    known
+    accesses
 }
 
 /// Where an access may be between those of its places that some threads surely touch.

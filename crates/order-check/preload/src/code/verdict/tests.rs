@@ -11,9 +11,9 @@ use cuda_order_check_engine::AccessKind;
 use super::accesses::{conflict, is_bounded, is_of_either, matters, may_be_of, some_of};
 use super::two_launches::of_two_launches;
 use super::{Bytes, Question, Reach, Verdict, WAITS, unless_it_waits};
-use crate::code::kernel::{Bounds, Evaluated, KernelCode};
+use crate::code::evaluated::{Bounds, Evaluated, Threads};
+use crate::code::kernel::KernelCode;
 use crate::code::launch::Values;
-use crate::code::threads::Threads;
 
 const MEMORY: u64 = 0x7000;
 

@@ -10,7 +10,7 @@ use super::accesses::{
 };
 use super::search::{ASKED, NOT_FOUND, Searched, UNBOUNDED, both_touch, within_reach};
 use super::{Bytes, EvaluatedLaunch, Question, Reach, Verdict};
-use crate::code::threads::Known;
+use crate::code::evaluated::Accesses;
 
 const BOUNDS: &str = "only where its accesses and the other kernel's may be is known";
 
@@ -66,9 +66,10 @@ fn meets(own: &Span, other: &Span) -> bool {
 
 /// Whether threads that were all run touch something where this access of the other kernel may be:
 /// what they touch for certain is in no span then.
-fn touches(known: &Known, span: &Span) -> bool {
-    let mut sure = known.sure.iter();
-    known.is_all && sure.any(|(range, kind, _)| conflict(span.kind, *kind) && span.may_touch(range))
+fn touches(accesses: &Accesses, span: &Span) -> bool {
+    let mut sure = accesses.sure.iter();
+    accesses.is_all
+        && sure.any(|(range, kind, _)| conflict(span.kind, *kind) && span.may_touch(range))
 }
 
 /// Places that one launch touches for certain and the other perhaps.
@@ -85,8 +86,8 @@ impl Halves {
     fn search(
         &mut self,
         at: usize,
-        (own, known, bounded): (EvaluatedLaunch<'_>, &Known, &[Span]),
-        other: &Known,
+        (own, accesses, bounded): (EvaluatedLaunch<'_>, &Accesses, &[Span]),
+        other: &Accesses,
         question: &Question<'_>,
     ) {
         for (bytes, kind, _) in other.sure.iter().take(COMPARED) {
@@ -97,7 +98,7 @@ impl Halves {
             };
             for span in bounded.iter().filter(is_likely) {
                 self.likely.add(at, bytes.clone(), [span.kind, *kind]);
-                if known.is_all {
+                if accesses.is_all {
                     self.searched.is_unknown = true;
                 } else if self.asked < 2 * ASKED {
                     self.asked += 1;
@@ -137,17 +138,17 @@ pub(super) fn of_two_launches(both: [EvaluatedLaunch<'_>; 2], question: &Questio
     if question.reach == Reach::Code && !may_meet() {
         return Verdict::Refuted;
     }
-    let known = [within_reach(one, first, question), within_reach(two, second, question)];
+    let accesses = [within_reach(one, first, question), within_reach(two, second, question)];
     let [ours, theirs] =
-        known.each_ref().map(|all| all.sure.iter().map(|(range, kind, _)| (range, *kind)));
+        accesses.each_ref().map(|all| all.sure.iter().map(|(range, kind, _)| (range, *kind)));
     if let Some(bytes) = common_of(ours, theirs) {
         return Verdict::Certain(bytes);
     }
-    let [first, second] = &known;
+    let [first, second] = &accesses;
     let is_bounded =
         |span: &Span| span.bytes.as_ref().is_some_and(|bytes| is_bounded(bytes, question.memory));
-    let bounded = |known: &Known| {
-        known.spans.iter().filter(|span| is_bounded(span)).cloned().collect::<Vec<_>>()
+    let bounded = |accesses: &Accesses| {
+        accesses.spans.iter().filter(|span| is_bounded(span)).cloned().collect::<Vec<_>>()
     };
     let (ours, theirs) = (bounded(first), bounded(second));
     let mut halves = Halves::default();
@@ -172,13 +173,13 @@ pub(super) fn of_two_launches(both: [EvaluatedLaunch<'_>; 2], question: &Questio
             return Verdict::Certain(Bytes { ranges: vec![bytes], writes });
         }
     }
-    let met = |spans: &[Span], other: &Known| spans.iter().any(|span| touches(other, span));
+    let met = |spans: &[Span], other: &Accesses| spans.iter().any(|span| touches(other, span));
     if !pairs.is_empty() || met(&ours, second) || met(&theirs, first) {
         let why = if halves.searched.is_not_found { NOT_FOUND } else { BOUNDS };
         return Verdict::Possible(0, why.into());
     }
     // One of the two has no bounds that say anything, and all others are elsewhere.
-    let unbounded = |own: &Known, uses: Option<Uses>, other: &Known, others: Option<Uses>| {
+    let unbounded = |own: &Accesses, uses: Option<Uses>, other: &Accesses, others: Option<Uses>| {
         let meets_any = |span: &Span| {
             let mut all = other.spans.iter().filter(|other| may_be_of(other, others));
             all.any(|other| meets(span, other)) || touches(other, span)

@@ -12,7 +12,7 @@ use super::accesses::{
 };
 use super::search::{ASKED, NOT_FOUND, Searched, UNBOUNDED, within_reach};
 use super::{Bytes, EvaluatedLaunch, Question, Reach, Verdict};
-use crate::code::threads::Known;
+use crate::code::evaluated::Accesses;
 
 const FLAG: &str = "its accesses are those of a flag or a counter, which the host may share";
 
@@ -73,12 +73,12 @@ impl<'a> OtherWork<'a> {
     }
 
     /// Whether threads that were all run access a flag here: such an access is no span any more.
-    fn meets_flag(&self, known: &Known) -> bool {
-        let mut sure = known.sure.iter();
+    fn meets_flag(&self, accesses: &Accesses) -> bool {
+        let mut sure = accesses.sure.iter();
         let is_flag = |(range, kind, strong): &(Range<u64>, KernelAccess, bool)| {
             matters(*kind, self.kind) && *strong && self.hits(range)
         };
-        self.is_host && known.is_all && sure.any(is_flag)
+        self.is_host && accesses.is_all && sure.any(is_flag)
     }
 }
 
@@ -118,17 +118,17 @@ pub(super) fn of_launch_and_work(
     if question.reach == Reach::Code && !bounds.spans.iter().any(concerns) {
         return Verdict::Refuted;
     }
-    let known = within_reach(own, bounds, question);
-    if known.is_all
-        && let Some(verdict) = work.certain(at, known.sure.iter().cloned())
+    let accesses = within_reach(own, bounds, question);
+    if accesses.is_all
+        && let Some(verdict) = work.certain(at, accesses.sure.iter().cloned())
     {
         return verdict;
     }
     let mut searched = Searched::default();
-    let left: Vec<&Span> = known.spans.iter().filter(|span| concerns(span)).collect();
+    let left: Vec<&Span> = accesses.spans.iter().filter(|span| concerns(span)).collect();
     let likely: Vec<&Span> = left.iter().copied().filter(is_likely).collect();
     for span in likely.iter().take(ASKED) {
-        if known.is_all {
+        if accesses.is_all {
             // Its threads were run, so what it does depends on memory.
             searched.is_unknown = true;
             continue;
@@ -150,7 +150,7 @@ pub(super) fn of_launch_and_work(
         .map(|span| work.may_share_a_flag(span.strong))
         .collect();
     let why = match (flags.is_empty(), flags.contains(&false)) {
-        (true, _) if work.meets_flag(&known) => FLAG,
+        (true, _) if work.meets_flag(&accesses) => FLAG,
         (true, _) if !searched.is_not_found => return Verdict::Refuted,
         (false, false) => FLAG,
         _ if searched.is_not_found => NOT_FOUND,

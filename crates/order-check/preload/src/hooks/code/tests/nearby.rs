@@ -10,7 +10,8 @@ use super::{
 use crate::call::{Address, Call, Handle, OK};
 use crate::code::kernel::KernelCode;
 use crate::code::launch::Values;
-use crate::code::nearby::{set_spent, spent, uncompared};
+use crate::code::nearby::uncompared;
+use crate::code::time::{NEARBY, set_spent_on_nearby as set_spent, spent_on_nearby as spent};
 use crate::hooks::{graphs, memory, streams};
 use crate::report::summary::sum_up;
 use crate::watch::walk::{begin_call, locked};
@@ -459,11 +460,7 @@ pub(super) fn kernels_without_an_allowance() {
     let reason = |all| {
         set_spent(all);
         let launch = Values::new(code(), [1; 6], &[]);
-        launch
-            .code
-            .evaluate(&launch, crate::code::nearby::TIME)
-            .expect_err("it has no image")
-            .into_owned()
+        launch.evaluate(NEARBY).expect_err("it has no image").into_owned()
     };
     assert_eq!(reason(true), "it would take too much time");
     assert_eq!(reason(false), "its image was not seen");

@@ -1,0 +1,207 @@
+//! Launches whose code was evaluated: the accesses that they surely make, where others may be, and what
+//! their threads answer where these bounds do not decide.
+
+use core::ops::Range;
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use cuda_kernel_access::code::{Code, Launch};
+use cuda_kernel_access::decode::AccessKind;
+use cuda_kernel_access::execute::Touch;
+use cuda_kernel_access::threads::{Every, Sought, every_touch, seek};
+use cuda_kernel_access::touch::{Span, Summary, may_touch, surely_touched};
+
+use crate::code::Reason;
+use crate::code::launch::Values;
+use crate::code::time::{Time, thread_time};
+use crate::lock::{Lock, Rank};
+
+/// The instructions that all threads may run, and those of the threads that are looked for: some
+/// ten milliseconds.
+const ALL: usize = 1 << 19;
+const SOUGHT: usize = 1 << 18;
+
+/// How many answers of its threads a launch has at a time.
+const ANSWERS: usize = 64;
+
+/// How many words and accesses the launches have together that stay evaluated.
+const EVALUATED: usize = 1 << 17;
+
+/// What a launch does.
+#[derive(Debug)]
+pub(crate) struct Evaluated {
+    /// Accesses that some threads make.
+    pub(crate) sure: Vec<Touch>,
+    /// All that it may do, if the code says it.
+    pub(crate) bounds: Result<Bounds, Reason>,
+    /// Whether it may wait for other work through memory.
+    pub(crate) waits: bool,
+    /// What was asked of its threads.
+    pub(crate) threads: Threads,
+}
+
+#[derive(Debug)]
+pub(crate) struct Bounds {
+    pub(crate) summary: Arc<Summary>,
+    /// Where each access may be.
+    pub(crate) spans: Vec<Span>,
+}
+
+/// What was asked of a launch's threads.
+#[derive(Debug)]
+pub(crate) struct Threads {
+    every: OnceLock<Option<Every>>,
+    sought: Lock<Vec<(usize, Range<u64>, Sought)>>,
+}
+
+impl Default for Threads {
+    fn default() -> Self {
+        Self { every: OnceLock::new(), sought: Lock::new(Rank::Answers, Vec::new()) }
+    }
+}
+
+/// The accesses of a launch.
+pub(crate) struct Accesses {
+    /// Those that threads make for certain: the bytes, in which way, and whether they are strong.
+    pub(crate) sure: Vec<(Range<u64>, AccessKind, bool)>,
+    /// Where others may be.
+    pub(crate) spans: Vec<Span>,
+    /// Whether all threads were run. Then what is not sure depends on memory.
+    pub(crate) is_all: bool,
+}
+
+/// The launches that were evaluated last, by their numbers, and how many words and accesses they have.
+type Launches = (HashMap<u64, Result<Arc<Evaluated>, Reason>>, usize);
+static LAUNCHES: Lock<Option<Launches>> = Lock::new(Rank::Code, None);
+
+impl Values {
+    /// What the launch does, if it was evaluated before.
+    pub(crate) fn evaluated(&self) -> Option<Result<Arc<Evaluated>, Reason>> {
+        LAUNCHES.lock().ok()?.as_ref()?.0.get(&self.number).cloned()
+    }
+
+    /// What the launch does. Its code may be decoded for it.
+    pub(crate) fn evaluate(&self, time: Time) -> Result<Arc<Evaluated>, Reason> {
+        if let Some(earlier) = self.evaluated() {
+            return earlier;
+        }
+        if !(time.is_left)() {
+            return Err("it would take too much time".into());
+        }
+        let begin = thread_time();
+        let found = Evaluated::new(self).map(Arc::new);
+        (time.spend)(thread_time().saturating_sub(begin));
+        if let Ok(mut all) = LAUNCHES.lock() {
+            let (all, size) = all.get_or_insert_with(Launches::default);
+            *size += match &found {
+                Ok(found) => {
+                    let spans = found.bounds.as_ref().map_or(0, |bounds| bounds.spans.len());
+                    1 + found.sure.len() + spans
+                }
+                Err(_) => 1,
+            };
+            if *size > EVALUATED {
+                (*all, *size) = (HashMap::new(), 0);
+            }
+            all.insert(self.number, found.clone());
+        }
+        found
+    }
+
+    /// What is asked of the code with the launch's values.
+    fn ask<T>(&self, ask: impl FnOnce(&Code, &Launch) -> T) -> Option<T> {
+        Some(ask(&*self.code.code().ok()?, &self.launch()?))
+    }
+}
+
+/// The launches have so many accesses more.
+fn add_accesses(count: usize) {
+    if let Ok(mut all) = LAUNCHES.lock()
+        && let Some((_, size)) = all.as_mut()
+    {
+        *size += count;
+    }
+}
+
+impl Evaluated {
+    fn new(values: &Values) -> Result<Self, Reason> {
+        let launch = values.launch().ok_or("there was no room for its parameters")?;
+        let code = values.code.code()?;
+        let sure = surely_touched(&code, &launch);
+        let bounds = Bounds::new(values, &code, &launch);
+        let waits = match &bounds {
+            Ok(bounds) => code.may_wait_in(&bounds.spans),
+            Err(_) => code.may_wait(),
+        };
+        Ok(Self { sure, bounds, waits, threads: Threads::default() })
+    }
+
+    /// What all threads do, if they are not too many. Without time only if it was asked before.
+    fn every(&self, own: &Values, time: Option<Time>) -> Option<&Every> {
+        let every = match time.filter(|time| (time.is_left)()) {
+            None => self.threads.every.get()?,
+            Some(time) => self.threads.every.get_or_init(|| {
+                let begin = thread_time();
+                let found = own.ask(|code, launch| every_touch(code, launch, ALL));
+                (time.spend)(thread_time().saturating_sub(begin));
+                let found = found.flatten();
+                add_accesses(found.as_ref().map_or(0, |all| all.sure.len() + all.perhaps.len()));
+                found
+            }),
+        };
+        every.as_ref()
+    }
+
+    /// Whether a thread's instruction at `at` touches any of these bytes. `None` without time, if it
+    /// was not asked before.
+    pub(crate) fn seek(
+        &self,
+        own: &Values,
+        at: usize,
+        bytes: &Range<u64>,
+        time: Option<Time>,
+    ) -> Option<Sought> {
+        let is = |answer: &&(usize, Range<u64>, Sought)| answer.0 == at && answer.1 == *bytes;
+        if let Some((.., earlier)) = self.threads.sought.lock().ok()?.iter().find(is) {
+            return Some(earlier.clone());
+        }
+        let time = time.filter(|time| (time.is_left)())?;
+        let begin = thread_time();
+        let found = own.ask(|code, launch| seek(code, launch, at, bytes, &mut { SOUGHT }));
+        (time.spend)(thread_time().saturating_sub(begin));
+        let found = found?;
+        let mut sought = self.threads.sought.lock().ok()?;
+        if sought.len() >= ANSWERS {
+            sought.clear();
+        }
+        sought.push((at, bytes.clone(), found.clone()));
+        Some(found)
+    }
+
+    /// The accesses of the launch; `spans` is where they may be.
+    pub(crate) fn accesses(&self, own: &Values, spans: &[Span], time: Option<Time>) -> Accesses {
+        let Some(every) = self.every(own, time) else {
+            let bytes =
+                |touch: &Touch| touch.address..touch.address.saturating_add(touch.bytes.into());
+            let sure = self.sure.iter().map(|touch| (bytes(touch), touch.kind, touch.strong));
+            return Accesses { sure: sure.collect(), spans: spans.to_vec(), is_all: false };
+        };
+        let sure = every.sure.iter();
+        let sure = sure.map(|touch| (touch.bytes.clone(), touch.kind, touch.strong)).collect();
+        let missing = spans.iter().filter(|span| every.missing.contains(&span.at)).cloned();
+        let perhaps = every.perhaps.iter().filter_map(|access| {
+            let mut span = spans.iter().find(|span| span.at == access.at)?.clone();
+            (span.bytes, span.rows) = (Some(access.bytes.clone()), Vec::new());
+            Some(span)
+        });
+        Accesses { sure, spans: missing.chain(perhaps).collect(), is_all: true }
+    }
+}
+
+impl Bounds {
+    fn new(values: &Values, code: &Code, launch: &Launch) -> Result<Self, Reason> {
+        let summary = values.code.summarize(code)?;
+        let spans = may_touch(code, launch).map_err(|why| why.to_string())?;
+        Ok(Self { summary, spans })
+    }
+}
