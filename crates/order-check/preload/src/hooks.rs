@@ -13,11 +13,11 @@ use run::{Argument, run};
 use crate::abi::{compare, name};
 use crate::call::{Call, Function};
 use crate::model::graphs::NodePlace;
-use crate::model::host_functions::Callback;
+use crate::model::host_functions::state::Callback;
 use crate::names::{are_hooked, edited, may_order};
 use crate::settings::Settings;
+use crate::start;
 use crate::table::{HOOKED, REAL};
-use crate::watch::start;
 use crate::{guard, thunks};
 
 pub(crate) mod code;

@@ -42,8 +42,10 @@ mod process;
 mod real;
 mod report;
 mod settings;
+mod start;
 mod table;
 mod thunks;
+mod walk;
 mod watch;
 
 pub use elf::Elf;
@@ -57,4 +59,4 @@ pub use report::counts::count_by;
 pub use report::output::{pop_region, push_region};
 pub use report::summary::summary;
 pub use settings::{CLASSES, Class, Settings, VARIABLE, variable};
-pub use watch::start::watch_host;
+pub use start::watch_host;

@@ -8,7 +8,7 @@ use cuda_order_check_engine::pipe::without_signal;
 
 use crate::pinned::faults::{Ends, default_action, ends_by, is_inside, register};
 use crate::report::summary::{summary, waits_for_lock};
-use crate::watch::walk;
+use crate::walk;
 
 /// The signals that end a program, and that users send.
 const SIGNALS: [c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];

@@ -22,9 +22,9 @@ use crate::hooks::run::{Argument, run};
 use crate::hooks::{
     code, copies, events, graphs, host_functions as hosts, kernels, memory, streams, values,
 };
-use crate::model::copies::{Block, OfBatch};
-use crate::model::host_functions::NodeParams;
-use crate::model::values::Value;
+use crate::model::copies::blocks::{Block, OfBatch};
+use crate::model::host_functions::state::NodeParams;
+use crate::model::values::state::Value;
 
 type Code = c_uint;
 type Handle = usize;

@@ -4,9 +4,9 @@ use core::ffi::{CStr, c_char};
 
 use crate::call::{Call, Code, Handle, OK, read};
 use crate::code::image::Image;
+use crate::model::memory::await_all;
+use crate::walk::{around, locked};
 use crate::watch::Watch;
-use crate::watch::memory::await_all;
-use crate::watch::walk::{around, locked};
 
 /// The load of a module waits for all work before, as an H200 has shown, and libraries seem to rely
 /// on it.

@@ -1,19 +1,21 @@
 //! Copies and memsets: what their arguments are, and the walk of each. What they mean is in
-//! [`watch::copies`](crate::watch::copies).
+//! [`model::copies`](crate::model::copies).
 
 use cuda_events::sys::more::{CUDA_MEMCPY3D_BATCH_OP, CUDA_MEMCPY3D_PEER, CUmemcpyAttributes};
 use cuda_order_check_engine::{Access, StreamId};
 
 use crate::call::{Address, Call, Code, Handle, OK, read};
-use crate::model::copies::{Block, Extent, Location, OfBatch, Reads, Rows, Transfer, set_rows};
-use crate::model::under_way::Visible;
-use crate::model::waiting::Submitted;
-use crate::watch::Watch;
-use crate::watch::copies::{
+use crate::model::copies::blocks::{
+    Block, Extent, Location, OfBatch, Reads, Rows, Transfer, set_rows,
+};
+use crate::model::copies::{
     Prepared, copied, copied_between, in_bytes, legacy_streams_beside, may_wait, prepare_copy,
     reached_stream, returned, shared, submitted, two_devices,
 };
-use crate::watch::walk::{after_success, around_submission, begin_call, locked};
+use crate::model::under_way::state::Visible;
+use crate::model::waiting::state::Submitted;
+use crate::walk::{after_success, around_submission, begin_call, locked};
+use crate::watch::Watch;
 
 /// A copy of bytes. Without a stream it is in the default one, and the call may wait for it.
 pub(crate) fn copy(

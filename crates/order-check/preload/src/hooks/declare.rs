@@ -5,7 +5,7 @@ use cuda_order_check_engine::{Access, Finding};
 use crate::call::{Address, Call, Handle};
 use crate::model::launch::Node;
 use crate::report::output::LAUNCHES;
-use crate::watch::walk::{begin_call, caught_up, locked};
+use crate::walk::{begin_call, caught_up, locked};
 
 /// The findings since the last call.
 pub fn take_findings() -> Vec<Finding> {

@@ -6,8 +6,8 @@ use cuda_order_check_engine::EventId;
 
 use crate::call::{Call, Code, EXTERNAL, Handle, NOT_READY, OK, read};
 use crate::hooks::objects;
+use crate::walk::{after_success, begin_call};
 use crate::watch::Watch;
-use crate::watch::walk::{after_success, begin_call};
 
 pub(crate) fn event_created(watch: &mut Watch, event: Handle, imported: bool) {
     watch.in_use.created(event);

@@ -13,14 +13,14 @@ use crate::call::{Call, Code, Handle, OK, read};
 use crate::hooks::host_functions::OfNode;
 use crate::hooks::nodes::{kernel_work, nodes_of};
 use crate::model::graphs::Built;
-use crate::model::host_functions::{self, Host};
+use crate::model::host_functions::state::{self as host_functions, Host};
 use crate::model::launch::Node;
 use crate::model::nodes::{Flat, KernelNode, Work, children};
-use crate::model::under_way::Visible;
-use crate::model::values::{Flag, load};
+use crate::model::pinned::watch_launch;
+use crate::model::under_way::state::Visible;
+use crate::model::values::state::{Flag, load};
+use crate::walk::{after_success, begin_call, caught_up};
 use crate::watch::Watch;
-use crate::watch::pinned::watch_launch;
-use crate::watch::walk::{after_success, begin_call, caught_up};
 
 /// An executable graph has the nodes of a graph.
 pub(crate) fn instantiated(watch: &mut Watch, graph: Handle, exec: Handle) {

@@ -9,16 +9,16 @@ use cuda_events::sys::CUDA_HOST_NODE_PARAMS;
 use crate::call::{Call, Code, Function, Handle, OK, read, thread};
 use crate::guard;
 use crate::model::graphs::NodePlace;
-use crate::model::host_functions::{
+use crate::model::host_functions::apply_posted;
+use crate::model::host_functions::state::{
     Callback, Destructor, HAVE_POSTED, Host, Keeper, Kept, NodeParams, POSTED, Posted, Runs,
 };
 use crate::model::launch::Node;
 use crate::model::nodes::{GraphQuestions, ask};
-use crate::model::under_way::Visible;
+use crate::model::pinned::settle_copies;
+use crate::model::under_way::state::Visible;
 use crate::pinned::faults::Inside;
-use crate::watch::host_functions::apply_posted;
-use crate::watch::pinned::settle_copies;
-use crate::watch::walk::{after_success, begin_call, caught_up, locked};
+use crate::walk::{after_success, begin_call, caught_up, locked};
 use crate::watch::{WATCH, Watch};
 
 /// Runs what the program has given.

@@ -6,12 +6,12 @@ use cuda_order_check_engine::EventId;
 
 use crate::call::{Call, Code, Handle, OK, read};
 use crate::code::launch::Sizes;
-use crate::model::kernels::sizes_of;
+use crate::model::kernels::state::sizes_of;
 use crate::model::nodes::CHANGEABLE;
-use crate::model::waiting::Submitted;
+use crate::model::waiting::state::Submitted;
 use crate::report::trace::note;
+use crate::walk::locked;
 use crate::watch::Watch;
-use crate::watch::walk::locked;
 
 /// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`.
 const SERIALIZED: CUlaunchAttributeID = CUlaunchAttributeID(6);

@@ -7,11 +7,11 @@ use cuda_events::sys::CUDA_EXTERNAL_MEMORY_BUFFER_DESC;
 use cuda_order_check_engine::feed::Memory;
 
 use crate::call::{Address, Call, Code, Handle, OK, read};
+use crate::model::copies::given;
+use crate::model::memory::{after_work_with, await_all, forget_gone, owner_ends};
+use crate::model::pinned::pinned_begins;
+use crate::walk::{after_success, around, begin_call, locked};
 use crate::watch::Watch;
-use crate::watch::copies::given;
-use crate::watch::memory::{after_work_with, await_all, forget_gone, owner_ends};
-use crate::watch::pinned::pinned_begins;
-use crate::watch::walk::{after_success, around, begin_call, locked};
 
 /// Code is unloaded, with its variables. It waits for all work before, as an H200 has shown of
 /// modules.

@@ -4,8 +4,8 @@ use cuda_order_check_engine::{By, Problem, ThreadId};
 
 use crate::call::{Call, Code, Handle, OK, thread};
 use crate::model::objects::may_be_destroyed;
+use crate::walk::{around, begin_call, caught_up, locked};
 use crate::watch::Watch;
-use crate::watch::walk::{around, begin_call, caught_up, locked};
 
 /// A call that destroys an object.
 pub(crate) fn destroys(

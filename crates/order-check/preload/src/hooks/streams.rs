@@ -7,9 +7,9 @@ use cuda_order_check_engine::{ContextId, EventId, GraphId, StreamId};
 
 use crate::call::{Call, Code, EXTERNAL, Handle, NOT_READY, OK, read};
 use crate::hooks::objects;
+use crate::model::memory::context_ends;
+use crate::walk::{after_success, around, begin_call};
 use crate::watch::Watch;
-use crate::watch::memory::context_ends;
-use crate::watch::walk::{after_success, around, begin_call};
 
 pub(crate) fn create(
     call: &Call,

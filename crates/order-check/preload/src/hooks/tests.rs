@@ -9,13 +9,13 @@ use cuda_order_check_engine::feed::Memory;
 use crate::call::{Address, Call, Code, Handle, OK, thread};
 use crate::hooks::host_functions::post;
 use crate::hooks::{copies, memory, streams};
-use crate::model::copies::Block;
-use crate::model::host_functions::{Posted, have_posted};
+use crate::model::copies::blocks::Block;
+use crate::model::host_functions::state::{Posted, have_posted};
+use crate::model::threads::{ENDED, HAVE_ENDED};
 use crate::settings::Settings;
+use crate::start::start;
+use crate::walk::{begin_call, locked};
 use crate::watch::WATCH;
-use crate::watch::start::start;
-use crate::watch::threads::{ENDED, HAVE_ENDED};
-use crate::watch::walk::{begin_call, locked};
 
 /// The tests that begin to watch take turns.
 pub(crate) static TURN: Mutex<()> = Mutex::new(());

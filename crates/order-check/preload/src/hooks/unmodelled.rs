@@ -4,11 +4,11 @@ use cuda_order_check_engine::Compare;
 
 use crate::call::{Call, Handle, read};
 use crate::hooks::graphs::objects_within;
-use crate::model::host_functions;
+use crate::model::host_functions::state as host_functions;
+use crate::model::memory::resource_unmapped;
 use crate::names::{Edited, base, edited};
+use crate::walk::begin_call;
 use crate::watch::Watch;
-use crate::watch::memory::resource_unmapped;
-use crate::watch::walk::begin_call;
 
 /// A stream waits for an external semaphore. What signals it may come after work that is
 /// submitted later. So the wait is over when the host has waited for it, or after everything

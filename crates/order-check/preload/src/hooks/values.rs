@@ -6,9 +6,9 @@ use cuda_events::sys::CUstreamBatchMemOpParams;
 
 use crate::call::{Call, Code, Handle};
 use crate::model::launch::Node;
-use crate::model::under_way::Visible;
-use crate::model::values::{Value, load};
-use crate::watch::walk::{begin_call, caught_up};
+use crate::model::under_way::state::Visible;
+use crate::model::values::state::{Value, load};
+use crate::walk::{begin_call, caught_up};
 
 pub(crate) fn apply(
     call: &Call,
@@ -63,7 +63,7 @@ pub(crate) fn batch(
     count: c_uint,
     operations: *const CUstreamBatchMemOpParams,
 ) -> Code {
-    if let Some(values) = crate::model::values::operations(operations, count) {
+    if let Some(values) = crate::model::values::state::operations(operations, count) {
         return apply(call, real, stream, &values);
     }
     begin_call(call, |watch| {

@@ -7,7 +7,7 @@ use cuda_order_check_engine::StreamId;
 use cuda_order_check_engine::feed::Feed;
 
 use crate::call::Handle;
-use crate::model::host_functions::{self, Host};
+use crate::model::host_functions::state::{self as host_functions, Host};
 use crate::model::launch::Node;
 use crate::model::nodes::{Flat, GraphQuestions, Work, list};
 use crate::names::Edited;

@@ -1,4 +1,8 @@
-//! What is known of the program's objects, by subject. Nothing here knows of the lock, or of calls.
+//! The program's objects, by subject: what is remembered of them, and what a call means to them.
+//!
+//! A subject with a state is a folder. Its `state` knows nothing of the checker as a whole, which has
+//! it as a field ([`Watch`](crate::watch::Watch)); the folder itself has what needs others as well, such
+//! as the feed. Nothing here knows of the lock, or of the real call: that is the [walk](crate::walk).
 
 pub(crate) mod contexts;
 pub(crate) mod copies;
@@ -12,6 +16,7 @@ pub(crate) mod nodes;
 pub(crate) mod objects;
 pub(crate) mod pinned;
 pub(crate) mod streams;
+pub(crate) mod threads;
 pub(crate) mod under_way;
 pub(crate) mod values;
 pub(crate) mod waiting;

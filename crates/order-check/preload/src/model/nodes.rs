@@ -13,12 +13,12 @@ use cuda_order_check_engine::{Access, AccessKind, EventId};
 
 use crate::call::{Code, Handle, OK};
 use crate::code::launch::Sizes;
-use crate::model::copies::{Block, copied_rows, set_rows};
+use crate::model::copies::blocks::{Block, copied_rows, set_rows};
 use crate::model::driver::of_driver;
-use crate::model::host_functions::Host;
-use crate::model::kernels::sizes_of;
+use crate::model::host_functions::state::Host;
+use crate::model::kernels::state::sizes_of;
 use crate::model::launch::Node;
-use crate::model::values::Value;
+use crate::model::values::state::Value;
 
 pub(crate) type Of = unsafe extern "C" fn(Handle, *mut c_void) -> Code;
 

@@ -1,5 +1,6 @@
 //! What the process tells its user: findings, a line for each call, and the summary at the end.
 
+pub(crate) mod candidates;
 pub(crate) mod counts;
 pub(crate) mod output;
 pub(crate) mod summary;

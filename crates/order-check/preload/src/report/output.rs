@@ -575,9 +575,9 @@ mod tests {
     fn possible_findings_are_summed_up() {
         let _turn = crate::hooks::tests::TURN.lock();
         let settings = Settings::from_text("log=/dev/null").expect("it is valid");
-        crate::watch::start::start(&|_| core::ptr::null_mut(), &settings);
+        crate::start::start(&|_| core::ptr::null_mut(), &settings);
         for kernels in [0, 1, 2, SHOWN, SHOWN + 1, SHOWN + 5] {
-            let lines = crate::watch::walk::locked(|watch| {
+            let lines = crate::walk::locked(|watch| {
                 let output = watch.feed.observer_mut();
                 output.possible = Possible::default();
                 for (at, _) in (0..kernels).flat_map(|at| (0..=at).map(move |of| (at, of))) {
@@ -607,7 +607,7 @@ mod tests {
         use cuda_order_check_engine::{Access, Call, Checker, Finding, Op, StreamId, ThreadId};
         let _turn = crate::hooks::tests::TURN.lock();
         let settings = Settings::from_text("log=/dev/null").expect("it is valid");
-        crate::watch::start::start(&|_| core::ptr::null_mut(), &settings);
+        crate::start::start(&|_| core::ptr::null_mut(), &settings);
         let report = |trace: Option<&'static str>| {
             let mut checker = Checker::default();
             for (number, name) in [(1, "cuLaunchKernel of k"), (2, "cuMemsetD8Async")] {
@@ -622,7 +622,7 @@ mod tests {
             }
         };
         for trace in [None, Some("Region: step")] {
-            let all = crate::watch::walk::locked(|watch| {
+            let all = crate::walk::locked(|watch| {
                 let output = watch.feed.observer_mut();
                 let held = output.hold(report(trace), None).is_none();
                 let wanted = output.stacks.wanted.len();

@@ -8,12 +8,12 @@ use crate::call::threads;
 use crate::code::nearby::uncompared;
 use crate::code::verdict::judge;
 use crate::lock::Guard;
+use crate::model::host_functions::take_posted;
+use crate::model::pinned::stop_watching;
 use crate::names::is_like_a_hooked_one;
 use crate::pinned::faults::Inside;
+use crate::report::candidates::apply_verdict;
 use crate::report::counts::COUNTED;
-use crate::watch::candidates::apply_verdict;
-use crate::watch::host_functions::take_posted;
-use crate::watch::pinned::stop_watching;
 use crate::watch::{WATCH, Watch};
 use crate::{guard, thunks};
 

@@ -12,10 +12,10 @@ use crate::call::{Address, Call, Code, Handle, OK};
 use crate::code::image::Image;
 use crate::hooks::declare::take_findings;
 use crate::hooks::{events, graphs, kernels, memory, streams};
+use crate::model::streams::NON_BLOCKING;
 use crate::settings::Settings;
-use crate::watch::start::start;
-use crate::watch::streams::NON_BLOCKING;
-use crate::watch::walk::{begin_call, locked};
+use crate::start::start;
+use crate::walk::{begin_call, locked};
 
 mod host;
 mod nearby;

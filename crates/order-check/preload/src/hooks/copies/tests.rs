@@ -10,12 +10,12 @@ use super::{batch, copy, peer, set};
 use crate::call::{Address, Call, Code, Handle, OK};
 use crate::hooks::declare::take_findings;
 use crate::hooks::streams;
-use crate::model::copies::{Block, OfBatch};
+use crate::model::copies::blocks::{Block, OfBatch};
+use crate::model::streams::NON_BLOCKING;
 use crate::settings::Settings;
+use crate::start::start;
+use crate::walk::{begin_call, locked};
 use crate::watch::Watch;
-use crate::watch::start::start;
-use crate::watch::streams::NON_BLOCKING;
-use crate::watch::walk::{begin_call, locked};
 
 /// Contexts: two of the first device, and one of the second.
 const FIRST: Handle = 0x100;

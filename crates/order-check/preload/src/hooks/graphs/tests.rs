@@ -9,10 +9,10 @@ use super::{destroy, instantiate, launch, set_memset, update};
 use crate::call::{Address, Call, Code, Handle, OK};
 use crate::hooks::declare::take_findings;
 use crate::hooks::streams;
+use crate::model::streams::NON_BLOCKING;
 use crate::settings::Settings;
-use crate::watch::start::start;
-use crate::watch::streams::NON_BLOCKING;
-use crate::watch::walk::{begin_call, locked};
+use crate::start::start;
+use crate::walk::{begin_call, locked};
 
 const NODES: usize = 1000;
 const MEMORY: Address = 0x1000_0000_0000;

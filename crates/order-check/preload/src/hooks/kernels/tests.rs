@@ -14,13 +14,13 @@ use crate::hooks::code::load_kernel;
 use crate::hooks::declare::take_findings;
 use crate::hooks::run::{Show, run};
 use crate::hooks::{copies, events, memory, streams};
-use crate::model::copies::{Block, OfBatch};
+use crate::model::copies::blocks::{Block, OfBatch};
+use crate::model::streams::NON_BLOCKING;
 use crate::report::output::{pop_region, push_region};
 use crate::settings::Settings;
+use crate::start::start;
+use crate::walk::{begin_call, locked};
 use crate::watch::Watch;
-use crate::watch::start::start;
-use crate::watch::streams::NON_BLOCKING;
-use crate::watch::walk::{begin_call, locked};
 
 /// A kernel with a structure of 64 bytes at its begin, and an address.
 const STRUCTURE: Handle = 1;

@@ -11,10 +11,10 @@ use super::{
 };
 use crate::call::{Call, Handle, OK};
 use crate::hooks::{memory, streams};
-use crate::model::pinned::State;
+use crate::model::pinned::state::State;
 use crate::pinned::table::{PAGE, readable};
 use crate::pinned::{self, table};
-use crate::watch::walk::{begin_call, locked};
+use crate::walk::{begin_call, locked};
 
 const ALLOCATE: Call = Call { name: "cuMemAllocManaged", per_thread: false };
 const THREADS: u64 = 256;

@@ -8,7 +8,7 @@ use super::{
     possible, touch, upload, with_image,
 };
 use crate::call::{Address, Handle};
-use crate::watch::walk::begin_call;
+use crate::walk::begin_call;
 
 pub(super) fn image() -> Vec<u8> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../kernel-access/tests/order.ptx");

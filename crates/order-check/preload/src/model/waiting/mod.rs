@@ -1,19 +1,20 @@
-//! Operations that wait, as the checker does not have to have them yet (see
-//! [`model::waiting`](crate::model::waiting)).
+//! Operations that wait come to the checker with the next call.
+
+pub(crate) mod state;
 
 use cuda_order_check_engine::feed::Observer as _;
 use cuda_order_check_engine::{Call as Made, ThreadId};
 
 use crate::call::{Call, Handle, thread};
 use crate::guard;
-use crate::model::host_functions;
-use crate::model::waiting::{Operation, Submitted, WAITING, Waiting};
+use crate::model::copies::submitted;
+use crate::model::host_functions::state as host_functions;
+use crate::model::kernels::kernel_part;
+use crate::model::pinned::settle_copies;
+use crate::model::waiting::state::{Operation, Submitted, WAITING, Waiting};
 use crate::pinned::table;
 use crate::report::trace::TRACE;
 use crate::watch::Watch;
-use crate::watch::copies::submitted;
-use crate::watch::kernels::kernel_part;
-use crate::watch::pinned::settle_copies;
 
 impl Watch {
     /// Whether nothing but the work of the operations that wait is to be brought to the checker.

@@ -1,5 +1,4 @@
-//! The class `host`: which copies and kernels with pinned and managed memory are watched, and what
-//! the accesses of the host are.
+//! The regions of pinned and managed memory, and the copies and kernels that protect pages of them.
 
 use core::ffi::c_void;
 use core::ops::Range;

@@ -1,10 +1,12 @@
-//! Writes of values, and waits for them.
+//! Words in memory that streams write where the host may see them: each is looked at until it changes.
+
+pub(crate) mod state;
 
 use cuda_order_check_engine::feed::Memory;
 use cuda_order_check_engine::{Cell, StreamId};
 
 use crate::call::Address;
-use crate::model::values::{Flag, PENDING, Pending, load};
+use crate::model::values::state::{Flag, PENDING, Pending, load};
 use crate::pinned::table::{self, readable};
 use crate::watch::Watch;
 

@@ -5,18 +5,18 @@
 //! 1. **Hook.** A line of [`table`](crate::table) makes the function that the program calls. It runs in
 //!    [`run`](crate::hooks::run::run), which forwards the call while the checker is off, and goes to
 //!    [`copies::copy`](crate::hooks::copies::copy) with the real function and both sides of the copy.
-//! 2. A copy within a device would only [wait](super::waiting) for the next call. This one has a side of
+//! 2. A copy within a device would only [wait](crate::model::waiting) for the next call. This one has a side of
 //!    the host's, so it goes through [`around_submission`].
 //! 3. **Before the real call**, with the lock of the checker: what waits comes first
 //!    ([`Watch::catch_up`]), then the call begins ([`Watch::call_begins`]), and
-//!    [`prepare_copy`](super::copies::prepare_copy) asks the **model** for the stream, and what the
+//!    [`prepare_copy`](crate::model::copies::prepare_copy) asks the **model** for the stream, and what the
 //!    memory of each side is.
 //! 4. **The real call**, without the lock.
-//! 5. **If it succeeds**, with the lock: [`copied`](super::copies::copied) gives the accesses to the
+//! 5. **If it succeeds**, with the lock: [`copied`](crate::model::copies::copied) gives the accesses to the
 //!    **feed**, which makes operations for the **engine** of them. What the call's return says of the
 //!    stream follows.
 //! 6. Pages of pinned memory that the copy uses are protected ([`settle_copies`]). Without the lock,
-//!    findings about launches are [judged](super::candidates).
+//!    findings about launches are [judged](crate::report::candidates).
 //!
 //! No lock is held while a real function runs, as it may wait for a function of the program that
 //! makes calls itself. So two calls that overlap may come to the feed in either order; of two calls
@@ -31,14 +31,14 @@ use cuda_order_check_engine::{Call as Made, ThreadId};
 
 use crate::call::{Call, Code, OK, thread};
 use crate::guard;
-use crate::model::under_way::Visible;
+use crate::model::host_functions::take_posted;
+use crate::model::memory::forget_gone;
+use crate::model::pinned::{host_accesses, settle_copies};
+use crate::model::threads::{note_end, threads_ended};
+use crate::model::under_way::state::Visible;
 use crate::pinned::faults::Inside;
+use crate::report::candidates::judge_all;
 use crate::report::trace::NUMBER;
-use crate::watch::candidates::judge_all;
-use crate::watch::host_functions::take_posted;
-use crate::watch::memory::forget_gone;
-use crate::watch::pinned::{host_accesses, settle_copies};
-use crate::watch::threads::{note_end, threads_ended};
 use crate::watch::{WATCH, Watch};
 
 /// With the checker, and no more: what waits for the next call goes on waiting.

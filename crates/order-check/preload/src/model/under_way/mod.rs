@@ -1,6 +1,10 @@
+//! Submissions under way are accepted when their call returns, or when somebody sees their work before.
+
+pub(crate) mod state;
+
 use crate::call::{Code, OK};
-use crate::model::under_way::{UnderWay, Visible};
-use crate::model::values::Pending;
+use crate::model::under_way::state::{UnderWay, Visible};
+use crate::model::values::state::Pending;
 use crate::watch::Watch;
 
 impl Watch {

@@ -1,4 +1,4 @@
-//! Host functions, and destructors of user objects.
+//! Host functions of streams and graphs: their executions, and the references that the driver has.
 
 use core::ffi::{c_uint, c_void};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -1,4 +1,7 @@
-//! Streams, captures and contexts, and the calls that wait for them.
+//! Streams by the handles that calls have: those that were seen, default ones, and those that no call
+//! has created.
+
+pub(crate) mod state;
 
 use core::ffi::c_uint;
 

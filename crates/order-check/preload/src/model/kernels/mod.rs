@@ -1,12 +1,14 @@
-//! Kernels: what their parameters point to.
+//! Kernels are submitted: their accesses come to the feed.
+
+pub(crate) mod state;
 
 use cuda_order_check_engine::{Access, AccessKind, StreamId};
 
 use crate::code::launch::Values;
 use crate::code::verdict::may_write;
 use crate::model::launch::Node;
+use crate::model::pinned::watch_copies;
 use crate::watch::Watch;
-use crate::watch::pinned::watch_copies;
 
 /// A kernel is submitted. `of_host`: the host may access some of what it does.
 pub(crate) fn kernel_part(watch: &mut Watch, stream: StreamId, accesses: &[Access], of_host: bool) {

@@ -1,4 +1,4 @@
-//! Memory, by its addresses.
+//! The allocations by their addresses, and the objects that memory ends with.
 
 use std::collections::{BTreeMap, HashMap};
 

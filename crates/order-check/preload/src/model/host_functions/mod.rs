@@ -1,9 +1,11 @@
-//! Host functions, and destructors of user objects.
+//! Host functions and destructors begin and end, on threads of the driver.
+
+pub(crate) mod state;
 
 use core::sync::atomic::Ordering;
 use std::sync::PoisonError;
 
-use crate::model::host_functions::{HAVE_POSTED, POSTED, Posted};
+use crate::model::host_functions::state::{HAVE_POSTED, POSTED, Posted};
 use crate::watch::Watch;
 
 /// What was posted since the last call.

@@ -1,5 +1,7 @@
-//! What copies and memsets mean: where their memory is, what the host may see of them, and what the
-//! return of the call says.
+//! Copies and memsets: where their memory is, what the host may see of them, and which work is over
+//! when the call returns.
+
+pub(crate) mod blocks;
 
 use core::ffi::c_uint;
 
@@ -9,15 +11,15 @@ use cuda_order_check_engine::{Access, AccessKind, Cell, ContextId, StreamId};
 
 use crate::call::{Address, Call, Handle, OK};
 use crate::model::contexts::Contexts;
-use crate::model::copies::{
+use crate::model::copies::blocks::{
     Block, Extent, Location, Reads, Side, Transfer, accesses, array_of, element, operand,
 };
 use crate::model::launch::Node;
-use crate::model::under_way::Visible;
-use crate::model::values::load;
+use crate::model::pinned::watch_copies;
+use crate::model::under_way::state::Visible;
+use crate::model::values::state::load;
 use crate::pinned::table;
 use crate::watch::Watch;
-use crate::watch::pinned::watch_copies;
 
 /// Where the memory of one side of a copy is: as the model has it, or as the function's name says,
 /// or as the driver answers.

@@ -1,12 +1,14 @@
-//! Memory: allocations, frees, and what else has an address.
+//! Memory begins and ends: by itself, with a call that waits, with its context, or with another object.
+
+pub(crate) mod state;
 
 use cuda_order_check_engine::feed::{Awaited, Memory};
 use cuda_order_check_engine::{ContextId, StreamId};
 
 use crate::call::{Address, Code, Handle, OK};
-use crate::model::memory::Allocation;
+use crate::model::memory::state::Allocation;
+use crate::model::pinned::{pinned_ends, stop_watching_copies};
 use crate::watch::Watch;
-use crate::watch::pinned::{pinned_ends, stop_watching_copies};
 
 impl Watch {
     /// Memory ends with something else. The host's is the program's again, as far as it is there.

@@ -1,5 +1,7 @@
-//! The class `host`: which copies and kernels with pinned and managed memory are watched, and what
-//! the accesses of the host are.
+//! Pinned and managed memory, for the class `host`: which copies and kernels are watched there, and
+//! what the host has accessed meanwhile.
+
+pub(crate) mod state;
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -8,8 +10,8 @@ use cuda_order_check_engine::trace::{Trace, file_of};
 use cuda_order_check_engine::{Access, Call as Made, GraphId, StreamId};
 
 use crate::call::Address;
-use crate::model::pinned::{Region, STREAMS, State, Watched, is_of, text_of};
-use crate::model::values::Pending;
+use crate::model::pinned::state::{Region, STREAMS, State, Watched, is_of, text_of};
+use crate::model::values::state::Pending;
 use crate::pinned::faults;
 use crate::pinned::table::{self, Fact, PAGE};
 use crate::watch::Watch;

@@ -1,4 +1,4 @@
-//! Writes of values, and waits for them.
+//! Writes of values and waits for them, and the words that are looked at.
 
 use core::ffi::c_uint;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};

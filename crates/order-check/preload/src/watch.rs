@@ -1,21 +1,4 @@
 //! The checker of a process: the model of its subjects and the feed, behind one lock.
-//!
-//! The files here are what a call means for several subjects at once. [`walk`] is the one place
-//! that says what happens at each call; the hooks are on top of it.
-
-pub(crate) mod candidates;
-pub(crate) mod copies;
-pub(crate) mod host_functions;
-pub(crate) mod kernels;
-pub(crate) mod memory;
-pub(crate) mod pinned;
-pub(crate) mod start;
-pub(crate) mod streams;
-pub(crate) mod threads;
-pub(crate) mod under_way;
-pub(crate) mod values;
-pub(crate) mod waiting;
-pub(crate) mod walk;
 
 use cuda_order_check_engine::feed::Feed;
 
@@ -23,15 +6,15 @@ use crate::lock::{Lock, Rank};
 use crate::model::contexts::Contexts;
 use crate::model::driver::Questions;
 use crate::model::graphs::Graphs;
-use crate::model::host_functions::HostFunctions;
-use crate::model::kernels::Kernels;
-use crate::model::memory::Allocations;
+use crate::model::host_functions::state::HostFunctions;
+use crate::model::kernels::state::Kernels;
+use crate::model::memory::state::Allocations;
 use crate::model::objects::Objects;
-use crate::model::pinned::Pinned;
-use crate::model::streams::{ExternalSemaphores, Streams};
-use crate::model::under_way::UnderWay;
-use crate::model::values::Values;
-use crate::model::waiting::Waiting;
+use crate::model::pinned::state::Pinned;
+use crate::model::streams::state::{ExternalSemaphores, Streams};
+use crate::model::under_way::state::UnderWay;
+use crate::model::values::state::Values;
+use crate::model::waiting::state::Waiting;
 use crate::report::counts::Seen;
 use crate::report::output::Output;
 

@@ -27,7 +27,7 @@ impl Watch {
 }
 
 /// Findings about launches are judged, without the lock, as this may take long.
-pub(super) fn judge_all(candidates: Vec<Report>) {
+pub(crate) fn judge_all(candidates: Vec<Report>) {
     for report in candidates {
         let verdict = judge(&report);
         if let Ok(mut watch) = WATCH.lock()

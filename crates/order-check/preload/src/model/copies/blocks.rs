@@ -1,4 +1,4 @@
-//! Copies and memsets: their two sides, their extents, and what each accesses.
+//! The two sides of a copy, its extent, and the accesses of both.
 
 use core::ffi::c_void;
 
