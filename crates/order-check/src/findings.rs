@@ -25,7 +25,7 @@ use std::fs::File;
 use std::io::{self, Write as _};
 
 use crate::files;
-pub use crate::form::Stacks;
+pub use crate::form::{Certainty, Stacks};
 use crate::form::{TAIL, With};
 use crate::json::list;
 use crate::report::{Finding, Report, Warning};
@@ -138,15 +138,6 @@ impl fmt::Display for Counts {
         write!(f, "{errors} error{}, {warnings} warning{}", s(*errors), s(*warnings))?;
         if *suppressed > 0 { write!(f, ", {suppressed} suppressed") } else { Ok(()) }
     }
-}
-
-/// How sure a finding about a [launch](crate::Launch) is.
-#[derive(Clone, Copy, Debug)]
-pub struct Certainty<'a> {
-    /// One word, such as `certain`.
-    pub word: &'a str,
-    /// What it means.
-    pub text: &'a str,
 }
 
 /// Where findings are written.

@@ -142,6 +142,7 @@
     allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
 )]
 
+mod agent;
 mod allocations;
 mod checker;
 mod clock;
@@ -186,6 +187,7 @@ mod task;
 pub mod trace;
 mod values;
 
+pub use agent::Agent;
 pub use allocations::Allocation;
 pub use checker::{Checker, HostOrder, Options, Size, Warnings};
 pub use op::{
@@ -193,7 +195,7 @@ pub use op::{
     GraphId, Launch, Launched, Location, Node, NodeWork, Op, Other, StreamId, StreamKind, Stride,
     ThreadId, TokenId, What,
 };
-pub use report::{Agent, Finding, Problem, Report, Side, Warning};
+pub use report::{Finding, Problem, Report, Side, Warning};
 pub use task::Mark;
 
 /// The examples of the README.

@@ -1,127 +1,13 @@
-//! The findings of the checker, and their texts.
+//! The findings of the checker.
 
 use std::fmt::{self, Write as _};
 use std::ops::Range;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::Arc;
 
+use crate::agent::{Agent, Who};
 use crate::allocations::Allocation;
-use crate::form::{Form, With};
-use crate::op::{
-    Access, AccessKind, By, Call, ContextId, Launched, StreamId, StreamKind, ThreadId,
-};
+use crate::op::{Access, AccessKind, By, Call, Launched, StreamKind, ThreadId};
 use crate::shadow::Origin;
-
-/// A stream as reports name it.
-#[derive(Debug)]
-pub(crate) struct StreamName {
-    pub(crate) id: StreamId,
-    name: String,
-    /// The name that the program gave it later.
-    given: RwLock<Option<Arc<str>>>,
-    created: OnceLock<Arc<Call>>,
-    pub(crate) context: ContextId,
-    pub(crate) kind: StreamKind,
-}
-
-impl StreamName {
-    pub(crate) fn new(id: StreamId, name: String, context: ContextId, kind: StreamKind) -> Self {
-        let (given, created) = (RwLock::default(), OnceLock::new());
-        Self { id, name, given, created, context, kind }
-    }
-
-    pub(crate) fn set_created(&self, call: &Arc<Call>) {
-        let _ = self.created.set(call.clone());
-    }
-
-    pub(crate) fn set_given(&self, name: &str) {
-        *self.given.write().unwrap_or_else(PoisonError::into_inner) = Some(name.into());
-    }
-
-    pub(crate) fn given(&self) -> Option<Arc<str>> {
-        self.given.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-}
-
-/// The same stream, also if it got a name in between.
-impl PartialEq for StreamName {
-    fn eq(&self, other: &Self) -> bool {
-        (self.id, &self.name, self.context) == (other.id, &other.name, other.context)
-    }
-}
-
-/// `0x51`, `0x51 "copies"`.
-impl fmt::Display for StreamName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.given() {
-            // Reports are read line by line.
-            Some(given) => write!(f, "{} {given:?}", self.name),
-            None => f.write_str(&self.name),
-        }
-    }
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Part {
-    Work,
-    Node(usize),
-    Function,
-}
-
-/// The place of an access: a stream, a node of a graph or a host function in a stream, or a thread
-/// of the host.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Agent(pub(crate) Who);
-
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Who {
-    Stream(Arc<StreamName>, Part),
-    Thread(Arc<str>),
-}
-
-impl Agent {
-    /// The stream of the access; `None` for an access of a thread.
-    #[must_use]
-    pub fn stream_id(&self) -> Option<StreamId> {
-        self.stream().map(|stream| stream.id)
-    }
-
-    /// The name of the stream, if the program gave it one
-    /// ([`Op::StreamName`](crate::Op::StreamName)).
-    #[must_use]
-    pub fn stream_name(&self) -> Option<Arc<str>> {
-        self.stream().and_then(|stream| stream.given())
-    }
-
-    /// The call that created the stream. A default stream has none.
-    #[must_use]
-    pub fn stream_created(&self) -> Option<&Arc<Call>> {
-        self.stream().and_then(|stream| stream.created.get())
-    }
-
-    pub(crate) fn stream(&self) -> Option<&Arc<StreamName>> {
-        match &self.0 {
-            Who::Stream(stream, _) => Some(stream),
-            Who::Thread(_) => None,
-        }
-    }
-}
-
-/// `stream 0x51`, `node 2 of a graph in stream 0x51 "copies"`, `a host function in stream 0x51`,
-/// `thread main`.
-impl fmt::Display for Agent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Who::Stream(stream, Part::Work) => write!(f, "stream {}", stream),
-            Who::Stream(stream, Part::Node(index)) => {
-                write!(f, "node {index} of a graph in stream {}", stream)
-            }
-            Who::Stream(stream, Part::Function) => {
-                write!(f, "a host function in stream {}", stream)
-            }
-            Who::Thread(name) => write!(f, "thread {name}"),
-        }
-    }
-}
 
 /// One of the two accesses that a finding is about.
 #[derive(Clone, Debug, PartialEq)]
@@ -231,39 +117,17 @@ pub(crate) struct Between {
     /// Why the legacy default stream does not order them.
     pub(crate) apart: Option<String>,
     /// What may order them and cannot be seen from here.
-    pub(crate) outside: Vec<String>,
+    pub(crate) unseen: Vec<String>,
     /// A call between them that would have ordered them, and its code.
     pub(crate) failed: Option<(Arc<Call>, u32)>,
 }
 
 impl Report {
-    /// What mends it, in the words of the API by which the program makes its calls.
-    #[must_use]
-    pub fn to_mend(&self) -> String {
-        Form::new(self).to_mend()
-    }
-
     /// Whether it is a candidate by allocations: a launch has addresses in them, and the other one is
     /// somewhere in them. The shared bytes are the allocations then.
     #[must_use]
     pub fn is_nearby(&self) -> bool {
         self.between.nearby
-    }
-
-    /// The first line of the text: the two places, and what is wrong about them.
-    #[must_use]
-    pub fn head(&self) -> String {
-        Form::new(self).head()
-    }
-
-    pub(crate) fn text(&self, with: With<'_>) -> String {
-        Form::new(self).text(with)
-    }
-}
-
-impl fmt::Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text(With::default()))
     }
 }
 
@@ -411,22 +275,6 @@ impl Finding {
     }
 }
 
-impl Finding {
-    pub(crate) fn text(&self, with: With<'_>) -> String {
-        match self {
-            Self::Report(report) => format!("error: {}", report.text(with)),
-            Self::Warning(warning) if with.class.is_empty() => format!("warning: {warning}"),
-            Self::Warning(warning) => format!("warning: {warning}\n  class    {}", with.class),
-        }
-    }
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text(With::default()))
-    }
-}
-
 /// What an access was found with.
 pub(crate) struct Found {
     pub(crate) problem: Problem,
@@ -503,7 +351,7 @@ fn order(found: &Found) -> String {
         let (other, late) = (place(&first.agent), &second.call);
         text = format!("{other} is not after {late} on {}; {text}", place(&second.agent));
     }
-    for more in between.apart.iter().chain(&between.outside) {
+    for more in between.apart.iter().chain(&between.unseen) {
         let _ = write!(text, "; {more}");
     }
     text

@@ -4,9 +4,9 @@
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
+use crate::agent::Agent;
 use crate::clock::{Clock, Slot};
 use crate::op::{Access, Call, Cell, Compare};
-use crate::report::Agent;
 
 /// The end of some work.
 #[derive(Clone, Debug)]

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::agent::{Agent, Part, Who};
 use crate::allocations::Allocations;
 use crate::checker::nearby::Nearby;
 use crate::checker::options::HostOrder;
@@ -11,9 +12,7 @@ use crate::checker::slots::Slots;
 use crate::checker::threads::Threads;
 use crate::clock::{Clock, Slot};
 use crate::op::{Access, AccessKind, By, Call, EventId, Other, StreamId, ThreadId};
-use crate::report::{
-    Agent, Between, Finding, Found, Part, Problem, Report, Side, Warning, Who, by_name,
-};
+use crate::report::{Between, Finding, Found, Problem, Report, Side, Warning, by_name};
 use crate::shadow::{Entry, Hit, Origin, Shadow};
 use crate::task::{Actor, Mark};
 
@@ -259,7 +258,7 @@ impl Accesses {
             awaited: awaited.flatten(),
             apart: None,
             // What the stream waited for later is no order of this call's.
-            outside: stream
+            unseen: stream
                 .map_or_else(Vec::new, |stream| self.reports.unknown_before(stream, two.number)),
         };
         let found = Found {

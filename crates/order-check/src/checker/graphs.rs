@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use crate::agent::{Agent, Part, StreamName, Who};
 use crate::checker::accesses::is_stream;
 use crate::checker::events::Events;
 use crate::clock::{Clock, Slot};
 use crate::graph::append;
 use crate::map::Map;
 use crate::op::{AccessKind, Call, FunctionId, GraphId, Node, NodeWork, StreamId};
-use crate::report::{Agent, Part, StreamName, Who};
 use crate::task::{Action, Actor, Mark, Point};
 
 #[derive(Debug, Default)]

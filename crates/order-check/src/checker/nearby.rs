@@ -14,10 +14,10 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use crate::agent::Who;
 use crate::allocations::Allocations;
 use crate::clock::Slot;
 use crate::op::{Access, AccessKind, Other};
-use crate::report::Who;
 use crate::shadow::{Entry, Hit};
 
 /// How many launches are kept, and how many addresses of each.
@@ -381,11 +381,11 @@ mod tests {
     use std::sync::Arc;
 
     use super::{ADDRESSES, LAUNCHES, Nearby};
+    use crate::agent::{Agent, Part, StreamName, Who};
     use crate::allocations::Allocations;
     use crate::op::{
         Access, AccessKind, Call, ContextId, Launch, Launched, StreamId, StreamKind, ThreadId,
     };
-    use crate::report::{Agent, Part, StreamName, Who};
     use crate::shadow::{Entry, Origin};
 
     #[derive(Debug)]

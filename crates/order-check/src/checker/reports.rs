@@ -4,11 +4,12 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
+use crate::agent::{Agent, StreamName, Who};
 use crate::checker::options::Warnings;
 use crate::frames::outline;
 use crate::map::Map;
 use crate::op::{Backtrace, Call, EventId, Location, StreamId};
-use crate::report::{Agent, Finding, StreamName, Warning, Who};
+use crate::report::{Finding, Warning};
 use crate::shadow::Origin;
 
 /// The maximum of distinct pairs of places with findings.

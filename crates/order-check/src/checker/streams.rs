@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::agent::{Agent, Part, StreamName, Who};
 use crate::checker::accesses::is_stream;
 use crate::checker::tasks::{Step, Tasks};
 use crate::clock::{Clock, Slot};
@@ -13,7 +14,6 @@ use crate::op::{
     Access, AccessKind, By, Call, Cell, ContextId, FunctionId, NodeWork, StreamId, StreamKind,
     ThreadId,
 };
-use crate::report::{Agent, Part, StreamName, Who};
 use crate::task::{Action, Actor, Mark, Point, Points};
 
 #[derive(Debug)]

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::agent::{Agent, Part, Who};
 use crate::checker::accesses::Accesses;
 use crate::checker::queue::Queue;
 use crate::clock::{Clock, Slot};
 use crate::op::{Access, AccessKind, By, Call, Cell, FunctionId};
-use crate::report::{Agent, Part, Who};
 use crate::task::{Action, Actor, Point, Task};
 use crate::values::Values;
 

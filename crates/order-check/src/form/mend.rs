@@ -1,9 +1,10 @@
 //! What mends a finding, in the words of the API that the program uses.
 
 use super::places::{Way, named, way};
+use crate::agent::{Agent, Part, Who};
 use crate::frames::is_of;
 use crate::op::{Call, StreamKind};
-use crate::report::{Agent, Part, Problem, Report, Side, Who};
+use crate::report::{Problem, Report, Side};
 
 /// By which a program makes the calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,7 +199,7 @@ pub(super) fn already(report: &Report, names: [Option<&str>; 2]) -> Vec<String> 
     if let Some(blocking) = &between.apart {
         notes.push(blocking.clone());
     }
-    notes.extend(between.outside.iter().cloned());
+    notes.extend(between.unseen.iter().cloned());
     notes
 }
 

@@ -7,12 +7,12 @@ mod mend;
 mod places;
 mod words;
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
-use crate::findings::Certainty;
+use crate::agent::{Agent, Part, Who};
 use crate::frames::is_of;
 use crate::op::{AccessKind, Call};
-use crate::report::{Agent, Part, Problem, Report, Side, Who};
+use crate::report::{Finding, Problem, Report, Side};
 
 pub(crate) use places::{Place, Way, way};
 use words::{action, cut, cut_end};
@@ -41,6 +41,15 @@ pub enum Stacks {
     Full,
 }
 
+/// How sure a finding about a [launch](crate::Launch) is.
+#[derive(Clone, Copy, Debug)]
+pub struct Certainty<'a> {
+    /// One word, such as `certain`.
+    pub word: &'a str,
+    /// What it means.
+    pub text: &'a str,
+}
+
 /// What is said of a report besides what it has.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct With<'a> {
@@ -53,6 +62,46 @@ impl With<'_> {
     /// How sure the report is. What calls say needs no word.
     pub(crate) fn word(&self) -> &str {
         self.certainty.map_or("certain", |certainty| certainty.word)
+    }
+}
+
+impl Report {
+    /// What mends it, in the words of the API by which the program makes its calls.
+    #[must_use]
+    pub fn to_mend(&self) -> String {
+        Form::new(self).to_mend()
+    }
+
+    /// The first line of the text: the two places, and what is wrong about them.
+    #[must_use]
+    pub fn head(&self) -> String {
+        Form::new(self).head()
+    }
+
+    pub(crate) fn text(&self, with: With<'_>) -> String {
+        Form::new(self).text(with)
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text(With::default()))
+    }
+}
+
+impl Finding {
+    pub(crate) fn text(&self, with: With<'_>) -> String {
+        match self {
+            Self::Report(report) => format!("error: {}", report.text(with)),
+            Self::Warning(warning) if with.class.is_empty() => format!("warning: {warning}"),
+            Self::Warning(warning) => format!("warning: {warning}\n  class    {}", with.class),
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text(With::default()))
     }
 }
 

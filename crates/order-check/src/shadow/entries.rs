@@ -3,9 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::agent::Agent;
 use crate::clock::Slot;
 use crate::op::{Access, AccessKind, Call, Launched};
-use crate::report::Agent;
 
 /// An access that a later one may have to be ordered with.
 #[derive(Clone, Debug)]

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::agent::{Agent, Part, StreamName, Who};
 use crate::clock::Slot;
 use crate::op::{
     Access, AccessKind, Call, ContextId, Launch, Launched, StreamId, StreamKind, Stride, ThreadId,
 };
-use crate::report::{Agent, Part, StreamName, Who};
 use crate::shadow::entries::{Entry, Hit, LAUNCHES, Origin};
 use crate::shadow::rows::COLUMNS;
 use crate::shadow::{SPANS, Shadow};

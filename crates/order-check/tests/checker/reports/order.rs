@@ -3,8 +3,8 @@
 use crate::common::{Do, Step};
 use crate::reports::{Program, line, read, write};
 use cuda_order_check_engine::{
-    Access, By, Call, Cell, Checker, Compare, EventId, FunctionId, GraphId, HostOrder, Node,
-    NodeWork, Op, Options, StreamId, StreamKind, ThreadId, Warnings, What,
+    Access, AccessKind, By, Call, Cell, Checker, Compare, EventId, FunctionId, GraphId, HostOrder,
+    Node, NodeWork, Op, Options, StreamId, StreamKind, ThreadId, Warnings, What,
 };
 
 /// Each event and each stream is an object of its own.
@@ -243,5 +243,27 @@ fn waits_that_the_program_did_not_make() {
         program.apply("create", Do::Event(7, interprocess));
         program.apply("write", write(2)).apply("wait", Do::Wait(9, 7)).apply("read", read(3));
         assert_eq!(program.findings().len(), reports);
+    }
+}
+
+/// What a host function accesses it accesses once, also if the host has waited for its end before
+/// that was reported: the memory may be another one's by then.
+#[test]
+fn a_host_function_that_is_waited_for_does_nothing_again() {
+    let flag = Cell { address: 0x3000, bytes: 4 };
+    for held_back in [false, true] {
+        let mut program = Program::new();
+        if held_back {
+            program.apply("wait", Do::WaitValue(1, flag, 1, Compare::Equal));
+        }
+        program.apply("function", Do::Function(1, Some(5), vec![Access::read(0x1000, 64)]));
+        if held_back {
+            program.apply("signal", Do::HostWrite(flag, 1));
+        }
+        program
+            .apply("other memory", Do::Host(vec![Access::new(AccessKind::Forget, 0x1000, 64)]))
+            .apply("write", write(2))
+            .apply("synchronize", Do::Sync(What::Stream(StreamId(1))));
+        assert_eq!(program.findings(), [""; 0], "held back: {held_back}");
     }
 }
