@@ -290,11 +290,19 @@ fn signals_are_as_without_the_checker() {
         assert_eq!(ended, (status, signal), "{what}: {errors}");
         assert_eq!(errors.matches("order check: 0 findings in").count(), 1, "{what}: {errors}");
     }
+    // The second comes in the midst of the first one's handler, or to another thread.
+    for what in ["two", "two threads"] {
+        let (done, errors) = run_compiled(&folder, &[], &["./signals", what]);
+        let signal = done.status.signal();
+        assert!([libc::SIGTERM, libc::SIGHUP].map(Some).contains(&signal), "{what}: {errors}");
+        assert_eq!(errors.matches("order check: 0 findings in").count(), 1, "{what}: {errors}");
+    }
 }
 
 const SIGNALS: &str = r#"
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -312,6 +320,15 @@ static void leave(int number)
     _exit(7);
 }
 
+static pthread_barrier_t both;
+
+static void *hang_up(void *thread)
+{
+    pthread_barrier_wait(&both);
+    pthread_kill(pthread_self(), SIGHUP);
+    return 0;
+}
+
 int main(int count, char **words)
 {
     int pipes[2];
@@ -320,6 +337,7 @@ int main(int count, char **words)
     void *context, *stream;
     /* As in a shell, whatever the tests have. */
     signal(SIGTERM, SIG_DFL);
+    signal(SIGHUP, SIG_DFL);
     void *library = dlopen("libcuda.so.1", RTLD_NOW);
     if (!library || pipe(pipes))
         return 1;
@@ -348,6 +366,27 @@ int main(int count, char **words)
         kill(getpid(), SIGTERM);
         sigsuspend(&none);
         return 9;
+    }
+    if (!strcmp(words[1], "two")) {
+        sigset_t pair;
+        sigemptyset(&pair);
+        sigaddset(&pair, SIGTERM);
+        sigaddset(&pair, SIGHUP);
+        sigprocmask(SIG_BLOCK, &pair, 0);
+        kill(getpid(), SIGTERM);
+        kill(getpid(), SIGHUP);
+        sigprocmask(SIG_UNBLOCK, &pair, 0);
+        return 10;
+    }
+    if (!strcmp(words[1], "two threads")) {
+        pthread_t thread;
+        pthread_barrier_init(&both, 0, 2);
+        if (pthread_create(&thread, 0, hang_up, 0))
+            return 11;
+        pthread_barrier_wait(&both);
+        pthread_kill(pthread_self(), SIGTERM);
+        pthread_join(thread, 0);
+        return 12;
     }
     if (sigaction(SIGTERM, 0, &old) || old.sa_handler != SIG_DFL)
         return 2;
