@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::checker::{Checker, HostOrder, Options};
-use crate::map::Set;
+use crate::map::{Map, Set};
 use crate::op::{
     Access, Backtrace, By, Call, Cell, FunctionId, Location, Op, StreamId, ThreadId, TokenId,
 };
@@ -64,8 +64,8 @@ pub struct CallFeed<O> {
     /// Host functions by their places.
     pub(super) functions: BTreeMap<u64, FunctionId>,
     last_function: u64,
-    /// The host function that runs, and its thread.
-    running: Option<(FunctionId, ThreadId)>,
+    /// The host functions that run, by their threads: each context has a thread of its own for them.
+    running: Map<ThreadId, FunctionId>,
 }
 
 impl<O: Observer> CallFeed<O> {
@@ -79,7 +79,7 @@ impl<O: Observer> CallFeed<O> {
             named: Set::default(),
             functions: BTreeMap::new(),
             last_function: 0,
-            running: None,
+            running: Map::default(),
         }
     }
 
@@ -170,11 +170,11 @@ impl<O: Observer> CallFeed<O> {
     }
 
     pub(super) fn by(&self) -> By {
-        match self.running {
-            Some((function, thread)) if self.call.by == By::Thread(thread) => {
-                By::Function(function)
+        match self.call.by {
+            By::Thread(thread) if !self.running.is_empty() => {
+                self.running.get(&thread).copied().map_or(self.call.by, By::Function)
             }
-            _ => self.call.by,
+            by => by,
         }
     }
 
@@ -304,7 +304,7 @@ impl<O: Observer> CallFeed<O> {
     }
 
     fn begin_function(&mut self, function: FunctionId) {
-        self.running = Some((function, self.observer.thread()));
+        self.running.insert(self.observer.thread(), function);
         self.begin_within("a host function");
     }
 
@@ -334,6 +334,6 @@ impl<O: Observer> CallFeed<O> {
         self.begin_function(function);
         self.exchange(self.call.by, By::Function(function));
         self.apply(Op::FunctionEnd { function });
-        self.running = None;
+        self.running.retain(|_, running| *running != function);
     }
 }

@@ -1,8 +1,10 @@
 //! Launches of graphs, captures, host functions, semaphores and user objects.
 
 use crate::feed::{A, B, Count, DEVICE, EVENT, PINNED, findings};
-use cuda_order_check_engine::feed::{Feed, GraphNode, GraphWork, Semaphore};
-use cuda_order_check_engine::{Access, Cell, Compare, GraphId, Options, StreamId};
+use cuda_order_check_engine::feed::{Feed, GraphNode, GraphWork, Memory, Observer, Semaphore};
+use cuda_order_check_engine::{
+    Access, Cell, Compare, Finding, GraphId, HostOrder, Options, StreamId, ThreadId,
+};
 
 /// A binary semaphore has no value. Each launch that waits is after the signal with its number.
 #[test]
@@ -134,6 +136,55 @@ fn a_node_without_work_has_an_end_as_well() {
             });
             assert_eq!(found, expected, "the first node has {name}, at {at:#x}");
         }
+    }
+}
+
+/// Host functions of two contexts run at once, each on a thread of its own. What a thread does in the
+/// meantime belongs to its function, and to the thread after the end of that.
+#[test]
+fn functions_that_run_at_once_have_their_own_accesses() {
+    struct Threads(u64, usize);
+
+    impl Observer for Threads {
+        fn thread(&self) -> ThreadId {
+            ThreadId(self.0)
+        }
+
+        fn thread_name(&self, thread: ThreadId) -> String {
+            thread.0.to_string()
+        }
+
+        fn finding(&mut self, _: Finding) {
+            self.1 += 1;
+        }
+    }
+
+    let program = |ends: Option<u64>, reads: u64| {
+        let options = Options::new().host_order(HostOrder::Reported);
+        let mut feed = Feed::new(options, Threads(1, 0));
+        feed.begin("calls", 1, None);
+        feed.allocate(PINNED, 4096, Memory::Host);
+        for (place, stream) in [(7, A), (8, B)] {
+            feed.write(stream, Some(place), &[Access::write(PINNED + 64 * place, 64)]);
+            feed.function(stream, place);
+        }
+        for place in [7, 8] {
+            feed.observer_mut().0 = place;
+            feed.function_begins(place);
+        }
+        if let Some(place) = ends {
+            feed.observer_mut().0 = place;
+            feed.function_ends(place);
+        }
+        feed.observer_mut().0 = reads;
+        feed.begin("load", 2, None);
+        feed.host(&[Access::read(PINNED + 64 * reads, 64)]);
+        feed.observer().1
+    };
+    for reads in [7, 8] {
+        assert_eq!(program(None, reads), 0, "{reads} while both run");
+        assert_eq!(program(Some(15 - reads), reads), 0, "{reads} after the other one's end");
+        assert_eq!(program(Some(reads), reads), 1, "{reads} after its own end");
     }
 }
 
