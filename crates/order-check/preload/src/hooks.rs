@@ -20,16 +20,16 @@ use crate::start;
 use crate::table::{HOOKED, REAL};
 use crate::{guard, thunks};
 
-pub(crate) mod code;
 pub(crate) mod copies;
 pub(crate) mod declare;
+mod destroyed;
 pub(crate) mod events;
 pub(crate) mod graphs;
 pub(crate) mod host_functions;
 pub(crate) mod kernels;
 pub(crate) mod memory;
+pub(crate) mod modules;
 mod nodes;
-mod objects;
 pub(crate) mod run;
 pub(crate) mod streams;
 #[cfg(test)]

@@ -10,15 +10,15 @@ use cuda_order_check_engine::{Options, Warnings};
 use crate::fork::watch_forks;
 use crate::lock::{Lock, Rank};
 use crate::model::contexts::Contexts;
+use crate::model::destroyed::Destroyed;
 use crate::model::driver::{Questions, demangled};
 use crate::model::graphs::Graphs;
 use crate::model::host_functions::state::{HostFunctions, Keeper};
 use crate::model::kernels::state::Kernels;
 use crate::model::memory::state::Allocations;
 use crate::model::nodes::GraphQuestions;
-use crate::model::objects::Objects;
 use crate::model::pinned::state::{Alias, Pinned, State};
-use crate::model::streams::state::{ExternalSemaphores, Streams};
+use crate::model::streams::state::Streams;
 use crate::model::values::state::Values;
 use crate::model::waiting::state::Waiting;
 use crate::report::counts::Seen;
@@ -73,15 +73,15 @@ pub(crate) fn start(resolve: &dyn Fn(&CStr) -> *mut c_void, settings: &Settings)
         seen: Seen::default(),
         contexts: Contexts::new(questions),
         streams: Streams::default(),
-        external: ExternalSemaphores::new(),
         memory: Allocations::default(),
         pinned: Pinned::new(),
         values: Values::default(),
         graphs: Graphs::new(GraphQuestions::new(resolve)),
         kernels: Kernels::new(),
         host_functions: HostFunctions::new(Keeper::new(resolve)),
-        in_use: Objects::default(),
+        destroyed: Destroyed::default(),
         waiting: Waiting::default(),
         under_way: Vec::new(),
+        last_id: 0,
     });
 }

@@ -20,7 +20,7 @@ use crate::call::{Bytes, Call};
 use crate::code::image::Image;
 use crate::hooks::run::{Argument, run};
 use crate::hooks::{
-    code, copies, events, graphs, host_functions as hosts, kernels, memory, streams, values,
+    copies, events, graphs, host_functions as hosts, kernels, memory, modules, streams, values,
 };
 use crate::model::copies::blocks::{Block, OfBatch};
 use crate::model::host_functions::state::NodeParams;
@@ -143,28 +143,28 @@ hooks! {
     cuGreenCtxWaitEvent: (green: Handle, event: Handle) => streams::context_wait [green, event];
 
     cuModuleLoad: (module: *mut Handle, path: *const c_char)
-        => code::load_module [module, &|| code::file(path)];
+        => modules::load_module [module, &|| modules::file(path)];
     cuModuleLoadData, cuModuleLoadFatBinary: (module: *mut Handle, image: *const c_void)
-        => code::load_module [module, &|| Image::at(image.addr())];
+        => modules::load_module [module, &|| Image::at(image.addr())];
     cuModuleLoadDataEx: (module: *mut Handle, image: *const c_void, count: c_uint,
         options: *mut c_uint, values: *mut *mut c_void)
-        => code::load_module [module, &|| Image::at(image.addr())];
+        => modules::load_module [module, &|| Image::at(image.addr())];
     cuLibraryLoadData: (library: *mut Handle, image: *const c_void, options: *mut c_uint,
         values: *mut *mut c_void, count: c_uint, library_options: *mut c_uint,
         library_values: *mut *mut c_void, library_count: c_uint)
-        => code::load_library [library, &|| Image::at(image.addr())];
+        => modules::load_library [library, &|| Image::at(image.addr())];
     cuLibraryLoadFromFile: (library: *mut Handle, path: *const c_char, options: *mut c_uint,
         values: *mut *mut c_void, count: c_uint, library_options: *mut c_uint,
         library_values: *mut *mut c_void, library_count: c_uint)
-        => code::load_library [library, &|| code::file(path)];
+        => modules::load_library [library, &|| modules::file(path)];
     cuModuleGetFunction: (function: *mut Handle, module: Handle, name: *const c_char)
-        => code::take [function, module];
+        => modules::take [function, module];
     cuLibraryGetKernel: (kernel: *mut Handle, library: Handle, name: *const c_char)
-        => code::take [kernel, library];
+        => modules::take [kernel, library];
     cuModuleUnload: (module: Handle) => memory::unload [module];
     cuLibraryUnload: (library: Handle) => memory::unload [library];
     cuKernelGetFunction: (function: *mut Handle, kernel: Handle)
-        => code::load_kernel [function, kernel];
+        => modules::load_kernel [function, kernel];
 
     cuModuleGetGlobal_v2: (address: *mut Address, bytes: *mut usize, module: Handle,
         name: *const c_char)

@@ -105,40 +105,40 @@ pub(crate) fn around<B>(
         caught_up(|watch| {
             watch.feed.resume(caller);
             // The program may store other values before its next call.
-            watch.look();
+            watch.look_at_values();
             f(watch, before);
         });
     }
     code
 }
 
-/// The real call of a submission. What it submits may be seen before it returns, so what `seen` gives
+/// The real call of a submission. What it submits may be seen before it returns, so what `visible` gives
 /// is under way until then: whoever sees it first makes `f` run.
 pub(crate) fn around_submission<B: Send + 'static>(
     call: &Call,
     before: impl FnOnce(&mut Watch) -> B,
     real: impl FnOnce() -> Code,
-    seen: impl FnOnce(&B) -> Visible,
+    visible: impl FnOnce(&B) -> Visible,
     f: impl FnOnce(&mut Watch, B) + Send + 'static,
 ) -> Code {
     let mut number = None;
     let before = |watch: &mut Watch| {
         let before = before(watch);
-        let seen = seen(&before);
-        if seen.places.is_empty() && !seen.at_once {
+        let visible = visible(&before);
+        if visible.ids.is_empty() && !visible.at_once {
             return Some((before, f));
         }
-        number = Some(watch.under_way(seen, |watch| f(watch, before)));
+        number = Some(watch.submission_begins(visible, |watch| f(watch, before)));
         None
     };
     let begun = begin_call(call, |watch| (before(watch), watch.feed.caller()));
     let code = real();
     match (begun, number) {
-        (_, Some(number)) => _ = caught_up(|watch| watch.returned(number, code)),
+        (_, Some(number)) => _ = caught_up(|watch| watch.submission_returned(number, code)),
         (Some((Some((before, f)), caller)), None) if code == OK => {
             caught_up(|watch| {
                 watch.feed.resume(caller);
-                watch.look();
+                watch.look_at_values();
                 f(watch, before);
             });
         }
@@ -172,7 +172,7 @@ impl Watch {
         }
         let unseen = guard::take_unseen();
         self.numbered(call.name);
-        self.look();
+        self.look_at_values();
         if !self.feed.has_begun(ThreadId(thread())) {
             note_end();
         }

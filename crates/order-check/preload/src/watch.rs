@@ -4,14 +4,14 @@ use cuda_order_check_engine::feed::Feed;
 
 use crate::lock::{Lock, Rank};
 use crate::model::contexts::Contexts;
+use crate::model::destroyed::Destroyed;
 use crate::model::driver::Questions;
 use crate::model::graphs::Graphs;
 use crate::model::host_functions::state::HostFunctions;
 use crate::model::kernels::state::Kernels;
 use crate::model::memory::state::Allocations;
-use crate::model::objects::Objects;
 use crate::model::pinned::state::Pinned;
-use crate::model::streams::state::{ExternalSemaphores, Streams};
+use crate::model::streams::state::Streams;
 use crate::model::under_way::state::UnderWay;
 use crate::model::values::state::Values;
 use crate::model::waiting::state::Waiting;
@@ -24,18 +24,27 @@ pub(crate) struct Watch {
     pub(crate) seen: Seen,
     pub(crate) contexts: Contexts,
     pub(crate) streams: Streams,
-    pub(crate) external: ExternalSemaphores,
     pub(crate) memory: Allocations,
     pub(crate) pinned: Pinned,
     pub(crate) values: Values,
     pub(crate) graphs: Graphs,
     pub(crate) kernels: Kernels,
     pub(crate) host_functions: HostFunctions,
-    /// Events and streams that were destroyed, and those that are waited for.
-    pub(crate) in_use: Objects,
+    pub(crate) destroyed: Destroyed,
     /// Work that the feed does not have yet.
     pub(crate) waiting: Waiting,
     pub(crate) under_way: Vec<UnderWay<Self>>,
+    /// The last number that was given.
+    pub(crate) last_id: u64,
+}
+
+impl Watch {
+    /// A number that nothing has yet: for a write that is looked for, an execution of a host function, a
+    /// user object, or a default stream.
+    pub(crate) fn next_id(&mut self) -> u64 {
+        self.last_id += 1;
+        self.last_id
+    }
 }
 
 pub(crate) static WATCH: Lock<Option<Watch>> = Lock::new(Rank::Checker, None);

@@ -169,15 +169,15 @@ fn submit_all(
             |copy: Transfer| (prepare_copy(watch, call, copy.blocks, copy.extent, stream), copy);
         let mut all: Vec<_> = all.into_iter().map(prepare).collect();
         for (prepared, _) in &mut all {
-            let had = prepared.place.is_some();
-            watch.values.keep_pending(&mut prepared.place);
-            prepared.is_seen |= had && prepared.place.is_none();
+            let had = prepared.id.is_some();
+            watch.values.clear_unless_pending(&mut prepared.id);
+            prepared.is_seen |= had && prepared.id.is_none();
         }
         all
     };
     let visible = |all: &Vec<(Prepared, Transfer)>| Visible {
         stream: all.first().map_or(StreamId(0), |(prepared, _)| prepared.stream),
-        places: all.iter().filter_map(|(prepared, _)| prepared.place).collect(),
+        ids: all.iter().filter_map(|(prepared, _)| prepared.id).collect(),
         at_once: all.iter().any(|(prepared, _)| prepared.is_seen),
     };
     around_submission(call, before, real, visible, move |watch, all| {
@@ -249,7 +249,7 @@ pub(crate) fn set(
         |watch: &mut Watch| prepare_copy(watch, call, [to, to], extent, stream.unwrap_or(0));
     around_submission(call, before, real, Prepared::visible, move |watch, prepared| {
         let writes = set_rows(to, extent, (value, element));
-        submitted(watch, prepared.stream, prepared.place, &writes);
+        submitted(watch, prepared.stream, prepared.id, &writes);
         if stream.is_none() && prepared.locations[0] != Location::Device {
             reached_stream(watch, prepared.stream);
         }

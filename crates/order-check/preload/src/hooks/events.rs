@@ -5,12 +5,12 @@ use core::ffi::c_uint;
 use cuda_order_check_engine::EventId;
 
 use crate::call::{Call, Code, EXTERNAL, Handle, NOT_READY, OK, read};
-use crate::hooks::objects;
+use crate::hooks::destroyed;
 use crate::walk::{after_success, begin_call};
 use crate::watch::Watch;
 
 pub(crate) fn event_created(watch: &mut Watch, event: Handle, imported: bool) {
-    watch.in_use.created(event);
+    watch.destroyed.created(event);
     watch.feed.event_create(EventId(event as u64), imported);
 }
 
@@ -22,7 +22,7 @@ pub(crate) fn create(call: &Call, real: impl FnOnce() -> Code, event: *mut Handl
 }
 
 pub(crate) fn destroy(call: &Call, real: impl FnOnce() -> Code, event: Handle) -> Code {
-    objects::destroys(call, real, event, |watch| watch.feed.event_destroy(EventId(event as u64)))
+    destroyed::destroys(call, real, event, |watch| watch.feed.event_destroy(EventId(event as u64)))
 }
 
 pub(crate) fn record(
@@ -34,7 +34,7 @@ pub(crate) fn record(
     after_success(call, real, |watch| {
         let stream = watch.stream(call, stream);
         // It may be one that no hook has created.
-        watch.in_use.created(event);
+        watch.destroyed.created(event);
         watch.feed.record(EventId(event as u64), stream);
         // Nobody sees its end: another process may report it from now on.
         watch.feed.record_exported(EventId(event as u64), None);
@@ -67,7 +67,7 @@ pub(crate) fn query(call: &Call, real: impl FnOnce() -> Code, event: Handle) -> 
 
 pub(crate) fn synchronize(call: &Call, real: impl FnOnce() -> Code, event: Handle) -> Code {
     let before = |watch: &mut Watch| watch.feed.await_event(EventId(event as u64));
-    objects::waits(call, real, event, before, |watch, awaited| watch.feed.reached(&awaited))
+    destroyed::waits(call, real, event, before, |watch, awaited| watch.feed.reached(&awaited))
 }
 
 pub(crate) fn elapsed(

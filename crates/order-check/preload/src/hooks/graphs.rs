@@ -51,7 +51,7 @@ pub(crate) fn nodes_of_launch(watch: &mut Watch, exec: Handle) -> Option<Vec<Nod
     watch.graphs.of_exec.get(&exec).cloned()
 }
 
-/// Before the real call of a launch. The number of the call, and the places of its host
+/// Before the real call of a launch. The number of the call, and the numbers of its host
 /// functions.
 pub(crate) fn launch_begins(
     watch: &mut Watch,
@@ -66,44 +66,44 @@ pub(crate) fn launch_begins(
             }
             Node::Write(access) => {
                 let range = &access.range;
-                watch.find_stored(range.start, range.end - range.start);
+                watch.find_stored_word(range.start, range.end - range.start);
             }
             Node::Host(_) | Node::Work => {}
         }
     }
-    let with_place = |node| {
-        let place = match &node {
+    let with_id = |node| {
+        let id = match &node {
             Node::Host(host) => {
-                let place = watch.values.new_place();
-                host.submitted(place);
-                Some(place)
+                let id = watch.next_id();
+                host.submitted(id);
+                Some(id)
             }
             Node::Write(Access { range, .. }) => {
                 let flag = watch.before_write(range.start, range.end - range.start);
-                watch.place_of(stream, flag)
+                watch.expect_write(stream, flag)
             }
             Node::WriteValue(cell, value) => {
                 let flag = watch.flag(stream, *cell, *value);
-                watch.place_of_value(flag.map(Flag::of_graph))
+                watch.expect_value(flag.map(Flag::of_graph))
             }
             Node::WaitValue(_) | Node::Work => None,
         };
-        (node, place)
+        (node, id)
     };
-    let mut nodes: Vec<_> = nodes.into_iter().map(with_place).collect();
+    let mut nodes: Vec<_> = nodes.into_iter().map(with_id).collect();
     let mut hosts = Vec::new();
-    for (node, place) in &mut nodes {
-        match (node, place) {
-            (Node::Host(host), Some(place)) => hosts.push((host.clone(), *place)),
-            (_, place) => watch.values.keep_pending(place),
+    for (node, id) in &mut nodes {
+        match (node, id) {
+            (Node::Host(host), Some(id)) => hosts.push((host.clone(), *id)),
+            (_, id) => watch.values.clear_unless_pending(id),
         }
     }
-    let places = nodes.iter().filter_map(|(_, place)| *place).collect();
-    let is_seen = |(node, place): &(Node, Option<u64>)| place.is_none() && is_visible(watch, node);
+    let ids = nodes.iter().filter_map(|(_, id)| *id).collect();
+    let is_seen = |(node, id): &(Node, Option<u64>)| id.is_none() && is_visible(watch, node);
     let at_once = nodes.iter().any(is_seen);
-    let visible = Visible { stream, places, at_once };
+    let visible = Visible { stream, ids, at_once };
     let number =
-        watch.under_way(visible, move |watch| launch_accepted(watch, stream, graph, nodes));
+        watch.submission_begins(visible, move |watch| launch_accepted(watch, stream, graph, nodes));
     (number, hosts)
 }
 
@@ -117,7 +117,7 @@ pub(crate) fn is_visible(watch: &Watch, node: &Node) -> bool {
     !matches!(watch.feed.memory(address), None | Some(Memory::Device))
 }
 
-/// The driver has accepted a launch of these nodes, with the places of host functions and of
+/// The driver has accepted a launch of these nodes, with the ids of host functions and of
 /// what the host may see.
 pub(crate) fn launch_accepted(
     watch: &mut Watch,
@@ -131,18 +131,18 @@ pub(crate) fn launch_accepted(
         let all = watch.contexts.on_device(None);
         watch.feed.contexts_share(&all, stream);
     }
-    for (node, place) in nodes {
+    for (node, id) in nodes {
         match node {
             Node::Host(_) => {
-                place.into_iter().for_each(|place| watch.feed.function(stream, place));
+                id.into_iter().for_each(|id| watch.feed.function(stream, id));
             }
             Node::Write(access) => {
                 let range = &access.range;
                 watch.feed.forget_words(range.start, range.end - range.start);
-                watch.feed.write(stream, place, &[access]);
+                watch.feed.write(stream, id, &[access]);
             }
             Node::WriteValue(cell, value) => {
-                watch.feed.write_value(stream, place, cell, value);
+                watch.feed.write_value(stream, id, cell, value);
             }
             Node::WaitValue(_) => {}
             Node::Work => watch.feed.write(stream, None, &[]),
@@ -312,9 +312,9 @@ pub(crate) fn launch(
     let code = real();
     if let Some((number, hosts)) = begun.flatten() {
         if code != OK {
-            hosts.iter().for_each(|(host, place)| host.withdrawn(*place));
+            hosts.iter().for_each(|(host, id)| host.withdrawn(*id));
         }
-        caught_up(|watch| watch.returned(number, code));
+        caught_up(|watch| watch.submission_returned(number, code));
     }
     code
 }

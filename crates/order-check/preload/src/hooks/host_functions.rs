@@ -34,21 +34,21 @@ pub(crate) unsafe fn run(data: *mut c_void, function: impl FnOnce(&Host)) {
         Arc::increment_strong_count(raw);
         Arc::from_raw(raw)
     };
-    let place = {
+    let id = {
         let mut runs = host.runs();
-        let place = runs.places.pop_front();
-        if place.is_some() && runs.last && runs.places.is_empty() {
+        let id = runs.ids.pop_front();
+        if id.is_some() && runs.last && runs.ids.is_empty() {
             // SAFETY: the driver's reference, which it will not use again.
             unsafe { Arc::decrement_strong_count(raw) };
         }
-        place
+        id
     };
-    if let Some(place) = place {
-        post(Posted::Begins(place));
+    if let Some(id) = id {
+        post(Posted::Begins(id));
     }
     function(&host);
-    if let Some(place) = place {
-        post(Posted::Ends(place));
+    if let Some(id) = id {
+        post(Posted::Ends(id));
     }
 }
 
@@ -126,26 +126,26 @@ pub(crate) fn submit(
     let asked = if handle > 1 { locked(unknown).flatten() } else { None };
     let unseen = asked.is_some_and(|keeper| keeper.captured(handle) != 0);
     let made = begin_call(call, |watch| {
-        let id = watch.stream(call, stream);
-        let known = watch.feed.capture_of(id).is_some();
-        let captured = known || unseen;
-        let place = watch.values.new_place();
+        let stream = watch.stream(call, stream);
+        let is_captured = watch.feed.capture_of(stream).is_some();
+        let captured = is_captured || unseen;
+        let id = watch.next_id();
         let host = Arc::new(Host::new(function, callback, data));
-        let number = (known || !captured).then(|| {
+        let number = (is_captured || !captured).then(|| {
             // It may begin before the real call returns.
-            let seen = Visible { stream: id, places: vec![place], at_once: false };
+            let visible = Visible { stream, ids: vec![id], at_once: false };
             let host = host.clone();
-            watch.under_way(seen, move |watch| {
-                watch.feed.function(id, place);
-                if known {
+            watch.submission_begins(visible, move |watch| {
+                watch.feed.function(stream, id);
+                if is_captured {
                     // It is one of each launch.
-                    watch.feed.function_left(place);
-                    watch.graphs.add(&watch.feed, id, Node::Host(host));
+                    watch.feed.function_left(id);
+                    watch.graphs.add(&watch.feed, stream, Node::Host(host));
                 }
             })
         });
         if !captured {
-            *host.runs() = Runs { places: [place].into(), last: true };
+            *host.runs() = Runs { ids: [id].into(), last: true };
         }
         (host, number, captured.then_some(watch.host_functions.keeper))
     });
@@ -153,7 +153,7 @@ pub(crate) fn submit(
     let raw = Arc::into_raw(host);
     let code = real(Some(raw.expose_provenance()));
     if let Some(number) = number {
-        caught_up(|watch| watch.returned(number, code));
+        caught_up(|watch| watch.submission_returned(number, code));
     }
     if code != OK {
         // SAFETY: the driver has not taken it.
@@ -301,7 +301,7 @@ pub(crate) unsafe fn create_object(
     function: Function,
     data: Handle,
 ) -> Code {
-    let number = begin_call(call, |watch| watch.values.new_place()).unwrap_or_default();
+    let number = begin_call(call, |watch| watch.next_id()).unwrap_or_default();
     let of = Destructor { function, data, number, object: AtomicUsize::new(0) };
     let raw = Box::into_raw(Box::new(of));
     let code = real(Some(run_destructor), raw.expose_provenance());

@@ -7,7 +7,7 @@ use cuda_events::sys::more::{CUlaunchConfig, CUmemLocation};
 
 use crate::call::{Bytes, Code, NOT_READY, OK, read, thread};
 use crate::guard;
-use crate::hooks::objects;
+use crate::hooks::destroyed;
 use crate::pinned::faults::Inside;
 use crate::report::trace::{NOTE, NUMBER, TRACE};
 
@@ -103,7 +103,7 @@ pub(crate) fn run(
             if let ("stream" | "event" | "start" | "end" | "config", Some(handle)) =
                 (argument, handle)
             {
-                objects::uses(name, handle);
+                destroyed::uses(name, handle);
             }
         });
         let code = hook();
@@ -112,7 +112,7 @@ pub(crate) fn run(
             arguments(false, &mut |argument, handle, _| {
                 stream = stream.or(handle.filter(|_| argument == "stream"));
             });
-            objects::failed(name, stream, code);
+            destroyed::failed(name, stream, code);
         }
         code
     };

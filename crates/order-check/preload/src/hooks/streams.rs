@@ -6,7 +6,7 @@ use cuda_order_check_engine::feed::Awaited;
 use cuda_order_check_engine::{ContextId, EventId, GraphId, StreamId};
 
 use crate::call::{Call, Code, EXTERNAL, Handle, NOT_READY, OK, read};
-use crate::hooks::objects;
+use crate::hooks::destroyed;
 use crate::model::memory::context_ends;
 use crate::walk::{after_success, around, begin_call};
 use crate::watch::Watch;
@@ -29,7 +29,7 @@ pub(crate) fn destroy(call: &Call, real: impl FnOnce() -> Code, stream: Handle) 
     if stream <= 2 {
         return real();
     }
-    objects::destroys(call, real, stream, |watch| {
+    destroyed::destroys(call, real, stream, |watch| {
         watch.streams.created.remove(&stream);
         watch.feed.stream_destroy(StreamId(stream as u64));
     })
@@ -69,7 +69,7 @@ pub(crate) fn await_stream(watch: &mut Watch, call: &Call, stream: Handle) -> Aw
 
 pub(crate) fn synchronize(call: &Call, real: impl FnOnce() -> Code, stream: Handle) -> Code {
     let before = |watch: &mut Watch| await_stream(watch, call, stream);
-    objects::waits(call, real, stream, before, |watch, awaited| watch.feed.reached(&awaited))
+    destroyed::waits(call, real, stream, before, |watch, awaited| watch.feed.reached(&awaited))
 }
 
 /// Work in a stream that changes no memory, as a prefetch, or the upload of a graph.

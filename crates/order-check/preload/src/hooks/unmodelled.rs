@@ -16,18 +16,18 @@ use crate::watch::Watch;
 pub(crate) fn wait_external(watch: &mut Watch, name: &'static str, stream: Handle) {
     let stream = watch.stream(&Call { name, per_thread: name.ends_with("_ptsz") }, stream);
     if watch.feed.capture_of(stream).is_none() {
-        if watch.external.waits.len() == OUTSIDE {
+        if watch.streams.external.waits.len() == OUTSIDE {
             signal_external(watch);
         }
-        watch.feed.wait_value(stream, watch.external.place.cell(), 1, Compare::Equal);
-        watch.external.waits.push(watch.feed.caller().number);
+        watch.feed.wait_value(stream, watch.streams.external.semaphore.cell(), 1, Compare::Equal);
+        watch.streams.external.waits.push(watch.feed.caller().number);
     }
 }
 
 /// A stream signals an external semaphore: other APIs may go on, and signal others.
 pub(crate) fn signal_external(watch: &mut Watch) {
-    for call in std::mem::take(&mut watch.external.waits) {
-        watch.feed.wait_ended(watch.external.place.cell(), call);
+    for call in std::mem::take(&mut watch.streams.external.waits) {
+        watch.feed.wait_ended(watch.streams.external.semaphore.cell(), call);
     }
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn unmodelled(name: &'static str, arguments: &[Handle; 6]) {
             watch.order_everything();
             watch.note_captures();
             if name.contains("Create") {
-                watch.in_use.forget_all();
+                watch.destroyed.forget_all();
             }
             match base(name) {
                 "cuWaitExternalSemaphoresAsync" => wait_external(watch, name, arguments[3]),

@@ -18,31 +18,31 @@ pub(crate) fn apply(
 ) -> Code {
     let number = begin_call(call, |watch| {
         let stream = watch.stream(call, stream);
-        let with_place = |value: &Value| {
+        let with_id = |value: &Value| {
             watch.feed.find_stored(value.cell, || load(value.cell));
-            let place = match value.wait {
+            let id = match value.wait {
                 Some(_) => None,
                 None => {
                     let flag = watch.flag(stream, value.cell, value.value);
-                    watch.place_of_value(flag)
+                    watch.expect_value(flag)
                 }
             };
-            (*value, place)
+            (*value, id)
         };
-        let mut values: Vec<_> = values.iter().map(with_place).collect();
-        values.iter_mut().for_each(|(_, place)| watch.values.keep_pending(place));
-        let places = values.iter().filter_map(|(_, place)| *place).collect();
+        let mut values: Vec<_> = values.iter().map(with_id).collect();
+        values.iter_mut().for_each(|(_, id)| watch.values.clear_unless_pending(id));
+        let ids = values.iter().filter_map(|(_, id)| *id).collect();
         let at_once = watch.feed.capture_of(stream).is_none()
-            && values.iter().any(|(value, place)| value.wait.is_none() && place.is_none());
-        watch.under_way(Visible { stream, places, at_once }, move |watch| {
-            for (Value { cell, value, wait }, place) in values {
+            && values.iter().any(|(value, id)| value.wait.is_none() && id.is_none());
+        watch.submission_begins(Visible { stream, ids, at_once }, move |watch| {
+            for (Value { cell, value, wait }, id) in values {
                 match wait {
                     Some(compare) => {
                         watch.feed.wait_value(stream, cell, value, compare);
                         watch.graphs.add(&watch.feed, stream, Node::WaitValue(cell));
                     }
                     None => {
-                        watch.feed.write_value(stream, place, cell, value);
+                        watch.feed.write_value(stream, id, cell, value);
                         watch.graphs.add(&watch.feed, stream, Node::WriteValue(cell, value));
                     }
                 }
@@ -51,7 +51,7 @@ pub(crate) fn apply(
     });
     let code = real();
     if let Some(number) = number {
-        caught_up(|watch| watch.returned(number, code));
+        caught_up(|watch| watch.submission_returned(number, code));
     }
     code
 }

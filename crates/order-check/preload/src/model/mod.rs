@@ -6,6 +6,7 @@
 
 pub(crate) mod contexts;
 pub(crate) mod copies;
+pub(crate) mod destroyed;
 pub(crate) mod driver;
 pub(crate) mod graphs;
 pub(crate) mod host_functions;
@@ -13,7 +14,6 @@ pub(crate) mod kernels;
 pub(crate) mod launch;
 pub(crate) mod memory;
 pub(crate) mod nodes;
-pub(crate) mod objects;
 pub(crate) mod pinned;
 pub(crate) mod streams;
 pub(crate) mod threads;

@@ -4,8 +4,8 @@
 use core::ffi::c_void;
 use core::mem::MaybeUninit;
 
-use super::faults;
-use super::table::{self, By, Fault, PAGE};
+use super::protection::{self, By, Fault, PAGE};
+use super::{bytes, faults};
 
 /// A buffer of a system call: its first byte, and how many.
 pub type Buffer = (usize, usize);
@@ -19,7 +19,7 @@ fn lift(buffers: &mut dyn Iterator<Item = Buffer>, writes: bool) -> (bool, bool)
     // The driver makes system calls as well.
     let by = if faults::is_inside() { By::Library } else { By::Program };
     buffers.fold((false, false), |(any, early), buffer| {
-        let found = table::lift(range(buffer), writes, by);
+        let found = protection::lift(range(buffer), writes, by);
         (any || found != Fault::Other, early || found == Fault::Early)
     })
 }
@@ -36,12 +36,13 @@ pub fn call<I: Iterator<Item = Buffer>>(
     real: impl Fn() -> isize,
 ) -> isize {
     let writes = writes_to_buffers(name);
-    let mut early = table::any() && lift(&mut buffers(), writes).1;
+    let mut early = protection::any() && lift(&mut buffers(), writes).1;
     let mut result = real();
     // A copy may be submitted while the call waits for its data.
     for _ in 0..100 {
         // SAFETY: the thread's own.
-        if result != -1 || unsafe { *libc::__errno_location() } != libc::EFAULT || !table::any() {
+        let is_fault = || unsafe { *libc::__errno_location() } == libc::EFAULT;
+        if result != -1 || !is_fault() || !protection::any() {
             break;
         }
         let (lifted, too_early) = lift(&mut buffers(), writes);
@@ -56,7 +57,7 @@ pub fn call<I: Iterator<Item = Buffer>>(
         let errno = unsafe { *libc::__errno_location() };
         let noted = note(name, writes, &mut buffers(), usize::try_from(result).unwrap_or(0));
         if !noted {
-            buffers().for_each(|buffer| table::rearm(range(buffer), writes));
+            buffers().for_each(|buffer| protection::rearm(range(buffer), writes));
         }
         // SAFETY: as above.
         unsafe { *libc::__errno_location() = errno };
@@ -76,7 +77,7 @@ fn note(
     for (first, size) in buffers {
         let done = size.min(left);
         left -= done;
-        if let Some(both) = table::conflict(range((first, done)), writes) {
+        if let Some(both) = protection::conflict(range((first, done)), writes) {
             faults::note(both, writes, name, 0);
             noted = true;
         }
@@ -97,7 +98,7 @@ fn elements<T: Copy>(first: *const T, count: usize) -> impl Iterator<Item = T> {
         // SAFETY: the bytes of the element, which nothing else refers to meanwhile.
         let bytes = unsafe { core::slice::from_raw_parts_mut(bytes, size_of::<T>()) };
         // SAFETY: all bytes are there, and each pattern is an element of the system's lists.
-        table::copy(place, bytes).then(|| unsafe { one.assume_init() })
+        bytes::copy(place, bytes).then(|| unsafe { one.assume_init() })
     })
 }
 
@@ -125,9 +126,9 @@ fn buffers(message: libc::msghdr) -> impl Iterator<Item = Buffer> {
 pub fn unmaps(address: *mut c_void, bytes: usize) {
     let end = address.addr().checked_add(bytes).and_then(|end| end.checked_next_multiple_of(PAGE));
     if let Some(end) = end.filter(|_| bytes > 0 && address.addr().is_multiple_of(PAGE))
-        && table::any()
+        && protection::any()
     {
-        table::unmapped([address.addr(), end]);
+        protection::unmapped([address.addr(), end]);
     }
 }
 

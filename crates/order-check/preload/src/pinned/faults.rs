@@ -12,7 +12,8 @@ use std::sync::OnceLock;
 
 use cuda_order_check_engine::trace::print_python;
 
-use super::table::{self, By, FRAMES, Fact, Fault};
+use super::accesses::{self, EarlyAccess, FRAMES};
+use super::protection::{self, By, Fault};
 
 /// What stands in the place of the default action of a signal that ends the process.
 pub(crate) struct Ends {
@@ -30,11 +31,11 @@ pub(crate) fn ends_by(ends: Ends) {
 }
 
 fn instead_of(signal: c_int, handler: libc::sighandler_t) -> Option<libc::sigaction> {
-    ENDS.get().and_then(|of| (of.instead_of)(signal, handler))
+    ENDS.get().and_then(|ends| (ends.instead_of)(signal, handler))
 }
 
 fn is_own(handler: libc::sighandler_t) -> bool {
-    ENDS.get().is_some_and(|of| (of.is_own)(handler))
+    ENDS.get().is_some_and(|ends| (ends.is_own)(handler))
 }
 
 thread_local! {
@@ -74,9 +75,9 @@ static MASK: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 
 fn next(cache: &AtomicPtr<c_void>, name: &core::ffi::CStr) -> *mut c_void {
-    let known = cache.load(Ordering::Relaxed);
-    if !known.is_null() {
-        return known;
+    let found = cache.load(Ordering::Relaxed);
+    if !found.is_null() {
+        return found;
     }
     // SAFETY: a C string.
     let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
@@ -89,8 +90,8 @@ pub fn look_up() {
     next(&REGISTER, c"sigaction");
     next(&MASK, c"pthread_sigmask");
     // The loader looks up what the unwinder calls.
-    let mut fact = Fact::NONE;
-    take_stack(&mut fact, 0);
+    let mut access = EarlyAccess::NONE;
+    take_stack(&mut access, 0);
 }
 
 /// The C library's `sigaction`.
@@ -245,7 +246,7 @@ static AROUND: AtomicBool = AtomicBool::new(false);
 /// calls would fail in protected pages.
 pub fn go_around() {
     AROUND.store(true, Ordering::Relaxed);
-    table::lift_all();
+    protection::lift_all();
 }
 
 pub(crate) fn is_around() -> bool {
@@ -355,10 +356,10 @@ unsafe fn is_explained(info: *const libc::siginfo_t, context: *const libc::ucont
     let writes = register(libc::REG_ERR) & WRITES != 0;
     let bytes = [address, address + 1];
     let by = if is_inside() { By::Library } else { By::Program };
-    match table::lift(bytes, writes, by) {
+    match protection::lift(bytes, writes, by) {
         Fault::Other => {
             // Another thread may have lifted the page meanwhile. Then the next try succeeds.
-            let now = (address, table::removed());
+            let now = (address, protection::removed());
             LAST.try_with(|last| last.replace(now) != now).unwrap_or(false)
         }
         Fault::Beside => true,
@@ -372,13 +373,13 @@ unsafe fn is_explained(info: *const libc::siginfo_t, context: *const libc::ucont
 
 /// Notes an access of the calling thread. `instruction` is where it is; 0 for the caller.
 pub(crate) fn note(bytes: [usize; 2], writes: bool, name: &'static str, instruction: usize) {
-    table::note(|fact| {
-        (fact.bytes, fact.writes, fact.name) = (bytes, writes, name);
-        fact.thread = crate::call::thread();
-        fact.frames = [0; FRAMES];
+    accesses::note(|access| {
+        (access.bytes, access.writes, access.name) = (bytes, writes, name);
+        access.thread = crate::call::thread();
+        access.frames = [0; FRAMES];
         if WALKS.fetch_add(1, Ordering::Relaxed) < MOST_WALKS {
-            take_stack(fact, instruction);
-        } else if let Some(first) = fact.frames.first_mut() {
+            take_stack(access, instruction);
+        } else if let Some(first) = access.frames.first_mut() {
             *first = instruction;
         }
     });
@@ -389,7 +390,7 @@ const MOST_WALKS: usize = 1000;
 static WALKS: AtomicUsize = AtomicUsize::new(0);
 
 struct Walk<'a> {
-    fact: &'a mut Fact,
+    access: &'a mut EarlyAccess,
     count: usize,
     /// Frames before this one are the handler's.
     from: usize,
@@ -411,7 +412,7 @@ unsafe extern "C" fn walk(context: *mut c_void, data: *mut c_void) -> c_int {
     if walk.count == 0 && walk.from != 0 && walk.from != at {
         return 0;
     }
-    let Some(place) = walk.fact.frames.get_mut(walk.count) else { return 5 };
+    let Some(place) = walk.access.frames.get_mut(walk.count) else { return 5 };
     (*place, walk.count) = (at, walk.count + 1);
     0
 }
@@ -468,11 +469,11 @@ unsafe extern "C" fn walk_all(data: *mut c_void) {
         unsafe { libc::close(file) };
     } else {
         // SAFETY: the data that `take_stack` gives.
-        unsafe { (*data.cast::<Walk<'_>>()).fact.python = file };
+        unsafe { (*data.cast::<Walk<'_>>()).access.python = file };
     }
 }
 
-fn take_stack(fact: &mut Fact, from: usize) {
+fn take_stack(access: &mut EarlyAccess, from: usize) {
     let free = |stack: &&Stack| !stack.taken.swap(true, Ordering::Acquire);
     // Other threads take some microseconds.
     let stack = (0..1000).find_map(|_| {
@@ -483,7 +484,7 @@ fn take_stack(fact: &mut Fact, from: usize) {
         }
         found
     });
-    let mut walked = Walk { fact, count: 0, from };
+    let mut walked = Walk { access, count: 0, from };
     if let Some(stack) = stack {
         // SAFETY: this thread has set `taken`; the function takes the data, which live until the
         // call returns.
@@ -494,7 +495,7 @@ fn take_stack(fact: &mut Fact, from: usize) {
         stack.taken.store(false, Ordering::Release);
     }
     if walked.count == 0
-        && let Some(first) = fact.frames.first_mut()
+        && let Some(first) = access.frames.first_mut()
     {
         *first = from;
     }
@@ -525,7 +526,7 @@ unsafe fn chain(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void)
         }
         handler => {
             // It may look at anything, and faults may be blocked while it runs.
-            table::lift_all();
+            protection::lift_all();
             if action.sa_flags & libc::SA_RESETHAND != 0 {
                 let flags = action.sa_flags;
                 action.sa_sigaction = libc::SIG_DFL;

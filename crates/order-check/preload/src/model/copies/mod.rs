@@ -18,7 +18,7 @@ use crate::model::launch::Node;
 use crate::model::pinned::watch_copies;
 use crate::model::under_way::state::Visible;
 use crate::model::values::state::load;
-use crate::pinned::table;
+use crate::pinned::bytes;
 use crate::watch::Watch;
 
 /// Where the memory of one side of a copy is: as the model has it, or as the function's name says,
@@ -72,7 +72,7 @@ pub(crate) struct Prepared {
     pub(crate) stream: StreamId,
     pub(crate) locations: [Location; 2],
     /// The feed's number of the write, if it is looked at the bytes until they change.
-    pub(crate) place: Option<u64>,
+    pub(crate) id: Option<u64>,
     /// Whether it writes a word that counts as seen at once.
     pub(crate) is_seen: bool,
     /// The value that it writes to a word.
@@ -83,8 +83,8 @@ pub(crate) struct Prepared {
 
 impl Prepared {
     pub(crate) fn visible(&self) -> Visible {
-        let places = self.place.into_iter().collect();
-        Visible { stream: self.stream, places, at_once: self.is_seen }
+        let ids = self.id.into_iter().collect();
+        Visible { stream: self.stream, ids, at_once: self.is_seen }
     }
 }
 
@@ -100,13 +100,13 @@ pub(crate) fn prepare_copy(
     let bytes = extent.iter().product::<usize>() as u64;
     let is_one_row = extent[1..] == [1, 1];
     if is_one_row {
-        watch.find_stored(to.address, bytes);
+        watch.find_stored_word(to.address, bytes);
     }
     let written = watch.before_write(to.address, bytes).filter(|_| is_one_row);
-    let place = watch.place_of(stream, written);
+    let id = watch.expect_write(stream, written);
     let is_word = bytes <= 8 && is_one_row;
     let is_seen = is_word
-        && place.is_none()
+        && id.is_none()
         && matches!(locations[0], Location::Managed | Location::Mapped | Location::Pinned)
         && watch.feed.capture_of(stream).is_none();
     let content = match locations[1] {
@@ -114,17 +114,17 @@ pub(crate) fn prepare_copy(
             Some(load(Cell { address: from.address, bytes: bytes as u8 }))
         }
         // The driver has not looked whether it can be read.
-        Location::Pageable if is_word => table::read(from.address as usize, bytes as usize),
+        Location::Pageable if is_word => bytes::read(from.address as usize, bytes as usize),
         _ => None,
     };
     let awaited = watch.feed.await_stream(stream);
-    Prepared { stream, locations, place, is_seen, content, awaited }
+    Prepared { stream, locations, id, is_seen, content, awaited }
 }
 
 /// The driver has accepted a copy: its accesses, of the stream, and of the host as far as the call
 /// itself makes them.
 pub(crate) fn copied(watch: &mut Watch, prepared: &Prepared, copy: &Transfer) {
-    let Prepared { stream, locations, place, content, .. } = prepared;
+    let Prepared { stream, locations, id, content, .. } = prepared;
     let [to, from] = copy.blocks;
     let mut all = copy.accesses();
     if watch.feed.capture_of(*stream).is_none() {
@@ -146,18 +146,18 @@ pub(crate) fn copied(watch: &mut Watch, prepared: &Prepared, copy: &Transfer) {
             writes.for_each(|write| *write = write.clone().filled(*content));
         }
     }
-    submitted(watch, *stream, *place, &all);
+    submitted(watch, *stream, *id, &all);
 }
 
 /// The accesses of a copy or a memset come to the feed.
-pub(crate) fn submitted(watch: &mut Watch, stream: StreamId, place: Option<u64>, all: &[Access]) {
+pub(crate) fn submitted(watch: &mut Watch, stream: StreamId, id: Option<u64>, all: &[Access]) {
     watch.seen.copies += 1;
     if let Some(write) = all.iter().find(|access| access.kind == AccessKind::Write) {
         let range = &write.range;
         watch.feed.forget_words(range.start, range.end - range.start);
         watch.graphs.add(&watch.feed, stream, Node::Write(write.clone()));
     }
-    watch.feed.write(stream, place, all);
+    watch.feed.write(stream, id, all);
     watch_copies(watch, stream, all);
 }
 

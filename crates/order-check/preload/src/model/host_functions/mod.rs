@@ -19,11 +19,11 @@ pub(crate) fn take_posted(watch: &mut Watch) {
 pub(crate) fn apply_posted(watch: &mut Watch, thread: u64, posted: Posted) {
     watch.feed.observer_mut().thread_of_host_function = Some(thread);
     match posted {
-        Posted::Begins(place) => {
-            watch.begins_with(place);
-            watch.feed.function_begins(place);
+        Posted::Begins(id) => {
+            watch.accept_with(id);
+            watch.feed.function_begins(id);
         }
-        Posted::Ends(place) => watch.feed.function_ends(place),
+        Posted::Ends(id) => watch.feed.function_ends(id),
         Posted::DestructorBegins(of) => {
             watch.host_functions.object_ended(&of);
             watch.feed.object_released(of.number);

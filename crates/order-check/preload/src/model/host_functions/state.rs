@@ -31,8 +31,8 @@ pub(crate) struct Host {
 /// The executions of a host function.
 #[derive(Default)]
 pub(crate) struct Runs {
-    /// The places of those that are submitted and have not begun.
-    pub(crate) places: VecDeque<u64>,
+    /// The numbers of those that are submitted and have not begun.
+    pub(crate) ids: VecDeque<u64>,
     /// Whether these are the last ones.
     pub(crate) last: bool,
 }
@@ -47,14 +47,14 @@ impl Host {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An execution with this place is submitted.
-    pub(crate) fn submitted(&self, place: u64) {
-        self.runs().places.push_back(place);
+    /// An execution with this number is submitted.
+    pub(crate) fn submitted(&self, id: u64) {
+        self.runs().ids.push_back(id);
     }
 
     /// The driver has refused that execution.
-    pub(crate) fn withdrawn(&self, place: u64) {
-        self.runs().places.retain(|of| *of != place);
+    pub(crate) fn withdrawn(&self, id: u64) {
+        self.runs().ids.retain(|of| *of != id);
     }
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn have_posted() -> bool {
     HAVE_POSTED.load(Ordering::Acquire)
 }
 
-/// Whether there was a launch whose host functions have no places.
+/// Whether there was a launch whose host functions have no numbers.
 pub(crate) static UNSEEN: AtomicBool = AtomicBool::new(false);
 
 /// A launch is not seen.
@@ -90,7 +90,7 @@ pub(crate) fn left(host: &Arc<Host>) {
         return;
     }
     let mut runs = host.runs();
-    if !std::mem::replace(&mut runs.last, true) && runs.places.is_empty() {
+    if !std::mem::replace(&mut runs.last, true) && runs.ids.is_empty() {
         // SAFETY: the driver's reference: nobody else had the function, no launch is left, and no
         // other one will come. What runs just now has a reference of its own.
         unsafe { Arc::decrement_strong_count(Arc::as_ptr(host)) };

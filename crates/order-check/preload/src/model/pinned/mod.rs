@@ -12,8 +12,9 @@ use cuda_order_check_engine::{Access, Call as Made, GraphId, StreamId};
 use crate::call::Address;
 use crate::model::pinned::state::{Region, STREAMS, State, Watched, is_of, text_of};
 use crate::model::values::state::Pending;
-use crate::pinned::faults;
-use crate::pinned::table::{self, Fact, PAGE};
+use crate::pinned::accesses::EarlyAccess;
+use crate::pinned::protection::{self, PAGE};
+use crate::pinned::{accesses, faults, has_more};
 use crate::watch::Watch;
 
 /// Pinned or managed memory begins. `registered` has other things of the program beside it.
@@ -44,7 +45,7 @@ pub(crate) fn pinned_ends(watch: &mut Watch, address: Address) {
     let Some(region) = watch.pinned.regions.remove(&address) else { return };
     watch.pinned.managed -= usize::from(region.managed);
     let range = [address as usize, (address + region.bytes) as usize];
-    watch.pinned.unwatch(|index| table::is_in(index, range));
+    watch.pinned.unwatch(|index| protection::is_in(index, range));
 }
 
 /// A copy, a memset or a kernel was submitted.
@@ -90,42 +91,42 @@ pub(crate) fn host_accesses(watch: &mut Watch) {
     if faults::is_around() && matches!(watch.pinned.state, State::On) {
         watch.pinned.turn_off("a library was opened with RTLD_DEEPBIND");
     }
-    if !table::waiting() {
+    if !has_more() {
         return;
     }
-    let facts = table::take();
-    if !facts.is_empty() {
+    let early = accesses::take();
+    if !early.is_empty() {
         // The host may have seen a value first.
-        watch.look_before_accesses();
+        watch.look_at_values_before_accesses();
         let caller = watch.feed.caller();
-        facts.into_iter().for_each(|fact| host_access(watch, fact));
+        early.into_iter().for_each(|access| host_access(watch, access));
         watch.feed.resume(caller);
     }
     let now = watch.pinned.begin.elapsed().as_secs();
     let budget = &mut watch.pinned.budget;
-    table::close_holes(|[first, end]| budget.allows(now, first, (end - first) / PAGE));
+    protection::close_holes(|[first, end]| budget.allows(now, first, (end - first) / PAGE));
 }
 
-pub(crate) fn host_access(watch: &mut Watch, fact: Fact) {
+pub(crate) fn host_access(watch: &mut Watch, early: EarlyAccess) {
     let own = file_of(file_of as *const () as usize);
-    let all = fact.frames.into_iter().take_while(|at| *at != 0);
+    let all = early.frames.into_iter().take_while(|at| *at != 0);
     let frames: Vec<usize> = all.skip_while(|at| file_of(*at) == own).collect();
-    let python = text_of(fact.python);
+    let python = text_of(early.python);
     if is_of(watch.pinned.driver, &frames) {
         return;
     }
     watch.seen.calls += 1;
     let mut call =
-        Made::new(fact.name, watch.seen.calls, cuda_order_check_engine::ThreadId(fact.thread));
+        Made::new(early.name, watch.seen.calls, cuda_order_check_engine::ThreadId(early.thread));
     call.backtrace = Some(Arc::new(Trace::of_frames(frames, python.unwrap_or_default())));
     watch.feed.resume(call);
     // What waits for a host function or a value is not over, and comes to the checker later.
-    let touched = |copy: &&Watched| table::touches(copy.index, fact.bytes, fact.writes);
+    let touched = |copy: &&Watched| protection::touches(copy.index, early.bytes, early.writes);
     for copy in watch.pinned.watched.values().flatten().filter(touched) {
         watch.feed.assume_held_back(&copy.work);
     }
-    let access = if fact.writes { Access::write } else { Access::read };
-    let [start, end] = fact.bytes.map(|at| at as u64);
+    let access = if early.writes { Access::write } else { Access::read };
+    let [start, end] = early.bytes.map(|at| at as u64);
     watch.feed.host(&[access(start, end - start)]);
 }
 
@@ -137,7 +138,7 @@ pub(crate) fn settle_copies(watch: &mut Watch) {
         // What comes later in a stream is over later.
         while all.front().is_some_and(|first| feed.host_is_after(&first.work)) {
             if let Some(Watched { index, .. }) = all.pop_front() {
-                table::remove(index);
+                protection::remove(index);
             }
         }
     }

@@ -11,8 +11,8 @@ use cuda_order_check_engine::trace::{file_of, look_for_python};
 use cuda_order_check_engine::{Access, AccessKind, Cell, StreamId};
 
 use crate::pinned::budget::{Budget, GAPS, PAGES, TIMES};
-use crate::pinned::table::{self, PAGE, Use};
-use crate::pinned::{self, faults};
+use crate::pinned::protection::{self, PAGE, Use};
+use crate::pinned::{self, accesses, faults};
 
 /// Asks the software driver to use a mapping of its own for pinned memory, as a device does: it
 /// returns 0 if that is not possible.
@@ -147,7 +147,7 @@ impl Pinned {
             return None;
         }
         // A store there is not too early.
-        table::add(Use { bytes: [end, first], writes: false, rows: false }, pages).map(Some)
+        protection::add(Use { bytes: [end, first], writes: false, rows: false }, pages).map(Some)
     }
 
     /// Whether faults come to this library. The class is off if they do not.
@@ -168,9 +168,9 @@ impl Pinned {
 
     pub(crate) fn turn_off(&mut self, reason: &'static str) {
         for Watched { index, .. } in std::mem::take(&mut self.watched).into_values().flatten() {
-            table::remove(index);
+            protection::remove(index);
         }
-        table::forget_all();
+        protection::forget_all();
         self.submitted.clear();
         pinned::stop();
         self.state = State::Off(reason);
@@ -180,7 +180,7 @@ impl Pinned {
     pub(crate) fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if self.works > 0 {
-            let (works, calls) = (self.works, table::protections());
+            let (works, calls) = (self.works, protection::protections());
             lines.push(format!(
                 "host: {works} copies and kernels with memory of the host were watched, with \
                  {calls} calls of mprotect"
@@ -196,14 +196,14 @@ impl Pinned {
             (times, format!("a page was protected {TIMES} times within a second")),
             (pages, format!("{} MiB were protected within a second", (PAGES * PAGE) >> 20)),
             (gaps, format!("memory of kernels was accessed {GAPS} times within a second")),
-            (full, format!("{} were watched, or mprotect has failed", table::ENTRIES)),
+            (full, format!("{} were watched, or mprotect has failed", protection::ENTRIES)),
             (beside, "the pages of registered memory have other things as well".to_owned()),
         ];
         for (count, reason) in all.into_iter().filter(|(count, _)| *count > 0) {
             lines.push(format!("host: {count} times a copy or kernel was not watched: {reason}"));
         }
-        if table::lost() > 0 {
-            lines.push(format!("host: {} accesses were not looked at", table::lost()));
+        if accesses::lost() > 0 {
+            lines.push(format!("host: {} accesses were not looked at", accesses::lost()));
         }
         lines
     }
@@ -215,7 +215,7 @@ impl Pinned {
             all.retain(|Watched { index, .. }| {
                 let gone = which(*index);
                 if gone {
-                    table::remove(*index);
+                    protection::remove(*index);
                 }
                 !gone
             });
@@ -239,17 +239,19 @@ impl Pinned {
         let rows = access.stride().is_some() || access.launch().is_some();
         let of = Use { bytes, writes: access.kind != AccessKind::Read, rows };
         let now = self.begin.elapsed().as_secs();
-        if access.launch().is_some() && !self.budget.allows_gaps(now, table::accesses_in_gaps()) {
+        if access.launch().is_some()
+            && !self.budget.allows_gaps(now, protection::accesses_in_gaps())
+        {
             return;
         }
         let all = self.watched.entry(stream.0).or_default();
         // The same again, as in a loop: it is over later.
-        let last = all.iter().position(|watched| table::is_same(watched.index, of));
+        let last = all.iter().position(|watched| protection::is_same(watched.index, of));
         let known = last.and_then(|at| all.remove(at)).map(|watched| watched.index);
         if known.is_none() && !self.allows(pages) {
             return;
         }
-        let Some(index) = known.or_else(|| table::add(of, pages)) else {
+        let Some(index) = known.or_else(|| protection::add(of, pages)) else {
             self.left_out[0] += 1;
             return;
         };
@@ -303,7 +305,7 @@ mod tests {
     use std::cell::OnceCell;
 
     use super::{Pinned, Region, are_private};
-    use crate::pinned::table::PAGE;
+    use crate::pinned::protection::PAGE;
 
     #[test]
     fn bytes_are_private_if_the_system_says_so_of_all() {

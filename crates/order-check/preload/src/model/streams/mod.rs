@@ -45,7 +45,7 @@ impl Watch {
 
     pub(crate) fn default_stream(&mut self, context: Handle, device: i32, thread: u64) -> StreamId {
         // Not the number of those that are left: a context that ends takes its own away.
-        let stream = StreamId((1 << 61) + self.values.new_place());
+        let stream = StreamId((1 << 61) + self.next_id());
         self.streams.defaults.insert((context, thread), stream);
         let (kind, creator) = match thread {
             0 => (StreamKind::Legacy, Creator::Driver),
@@ -57,7 +57,7 @@ impl Watch {
 
     /// A stream that no call has created, as far as this library has seen.
     pub(crate) fn found(&mut self, stream: Handle) {
-        if self.in_use.is_destroyed(stream) {
+        if self.destroyed.is_destroyed(stream) {
             // The driver may crash if it is asked.
             let (context, device) = self.contexts.current();
             let context = (ContextId(context as u64), device);
@@ -83,7 +83,7 @@ impl Watch {
         (context, device): (Handle, i32),
         flags: c_uint,
     ) {
-        self.in_use.created(stream);
+        self.destroyed.created(stream);
         self.streams.created.insert(stream, context);
         let kind = match flags & NON_BLOCKING {
             0 => StreamKind::Blocking,

@@ -13,18 +13,19 @@ pub(crate) struct Streams {
     pub(crate) created: BTreeMap<Handle, Handle>,
     /// The default streams, by context and thread (0: the legacy one).
     pub(crate) defaults: BTreeMap<(Handle, u64), StreamId>,
+    pub(crate) external: ExternalSemaphores,
 }
 
 /// Semaphores of other APIs.
 pub(crate) struct ExternalSemaphores {
-    /// The place of all of them, whose value is never written.
-    pub(crate) place: Semaphore,
+    /// It stands for all of them. Its value is never written.
+    pub(crate) semaphore: Semaphore,
     /// The calls that wait for one, since the last signal.
     pub(crate) waits: Vec<u64>,
 }
 
-impl ExternalSemaphores {
-    pub(crate) fn new() -> Self {
-        Self { place: Semaphore::new(false), waits: Vec::new() }
+impl Default for ExternalSemaphores {
+    fn default() -> Self {
+        Self { semaphore: Semaphore::new(false), waits: Vec::new() }
     }
 }

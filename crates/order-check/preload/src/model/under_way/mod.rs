@@ -8,68 +8,70 @@ use crate::model::values::state::Pending;
 use crate::watch::Watch;
 
 impl Watch {
-    /// Before the real call. Returns its number.
-    pub(crate) fn under_way(
+    /// Before the real call of a submission. Returns its number.
+    pub(crate) fn submission_begins(
         &mut self,
-        seen: Visible,
+        visible: Visible,
         accepted: impl FnOnce(&mut Self) + Send + 'static,
     ) -> u64 {
         let caller = self.feed.caller();
         let number = caller.number;
         let accepted = Box::new(accepted);
-        self.under_way.push(UnderWay { caller, seen, accepted });
+        self.under_way.push(UnderWay { caller, visible, accepted });
         number
     }
 
     /// Another call begins, which may come after what counts as seen at once.
-    pub(crate) fn accept_seen(&mut self) {
-        while let Some(at) = self.under_way.iter().position(|of| of.seen.at_once) {
-            let caller = self.feed.caller();
-            let of = self.under_way.remove(at);
-            self.accept(of);
-            self.feed.resume(caller);
+    pub(crate) fn accept_visible(&mut self) {
+        while let Some(at) = self.under_way.iter().position(|call| call.visible.at_once) {
+            self.accept_early(at);
         }
     }
 
-    /// Something with this place begins, or is seen. If it is of a call under way, the driver has
-    /// accepted that one.
-    pub(crate) fn begins_with(&mut self, place: u64) {
-        if let Some(at) = self.under_way.iter().position(|of| of.seen.places.contains(&place)) {
-            let caller = self.feed.caller();
-            let of = self.under_way.remove(at);
-            self.accept(of);
-            self.feed.resume(caller);
+    /// A host function with this number begins, or a write is seen. If it is of a call under way, the
+    /// driver has accepted that one.
+    pub(crate) fn accept_with(&mut self, id: u64) {
+        if let Some(at) = self.under_way.iter().position(|call| call.visible.ids.contains(&id)) {
+            self.accept_early(at);
         }
+    }
+
+    /// Within another call.
+    fn accept_early(&mut self, at: usize) {
+        let caller = self.feed.caller();
+        let call = self.under_way.remove(at);
+        self.accept(call);
+        self.feed.resume(caller);
     }
 
     /// The real call with this number has returned.
-    pub(crate) fn returned(&mut self, number: u64, code: Code) {
+    pub(crate) fn submission_returned(&mut self, number: u64, code: Code) {
         // If it is not there, its work has begun.
-        let Some(at) = self.under_way.iter().position(|of| of.caller.number == number) else {
+        let Some(at) = self.under_way.iter().position(|call| call.caller.number == number) else {
             return;
         };
-        let of = self.under_way.remove(at);
-        let own =
-            self.values.pending.extract_if(.., |pending| of.seen.places.contains(&pending.place));
-        let own: Vec<Pending> = own.collect();
+        let call = self.under_way.remove(at);
+        let is_own = |pending: &mut Pending| call.visible.ids.contains(&pending.id);
+        let own: Vec<Pending> = self.values.pending.extract_if(.., is_own).collect();
         // The program may store other values before its next call.
-        self.look();
+        self.look_at_values();
         if code == OK {
             self.values.pending.extend(own);
-            self.accept(of);
+            self.accept(call);
         } else {
-            own.into_iter().for_each(|of| self.has_seen(of));
+            own.into_iter().for_each(|pending| self.has_seen(pending));
         }
     }
 
-    pub(crate) fn accept(&mut self, UnderWay { caller, seen, accepted }: UnderWay<Self>) {
+    fn accept(&mut self, UnderWay { caller, visible, accepted }: UnderWay<Self>) {
         self.feed.resume(caller);
         accepted(self);
-        let is_flag = |of: &&mut Pending| of.page.is_some() && seen.places.contains(&of.place);
+        let is_flag =
+            |pending: &&mut Pending| pending.page.is_some() && visible.ids.contains(&pending.id);
         let mut flags = self.values.pending.iter_mut().filter(is_flag).peekable();
         if flags.peek().is_some() {
-            let work = self.feed.await_stream(seen.stream);
-            flags.for_each(|of| of.work = Some(work.clone()));
+            let work = self.feed.await_stream(visible.stream);
+            flags.for_each(|flag| flag.work = Some(work.clone()));
         }
     }
 }

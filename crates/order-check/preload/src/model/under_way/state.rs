@@ -6,14 +6,14 @@ use cuda_order_check_engine::{Call as Made, StreamId};
 /// What others may see of a submission.
 pub(crate) struct Visible {
     pub(crate) stream: StreamId,
-    /// The places of host functions, and of what the host may see.
-    pub(crate) places: Vec<u64>,
+    /// The numbers of host functions, and of writes that the host may see.
+    pub(crate) ids: Vec<u64>,
     /// Whether it writes something that counts as seen at once.
     pub(crate) at_once: bool,
 }
 
 pub(crate) struct UnderWay<W> {
     pub(crate) caller: Made,
-    pub(crate) seen: Visible,
+    pub(crate) visible: Visible,
     pub(crate) accepted: Box<dyn FnOnce(&mut W) + Send>,
 }

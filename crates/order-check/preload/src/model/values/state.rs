@@ -15,11 +15,12 @@ pub(crate) const PENDING: usize = 64;
 
 /// A few bytes that a stream will write where the host can see them.
 pub(crate) struct Pending {
-    pub(crate) place: u64,
+    /// The number of the write.
+    pub(crate) id: u64,
     pub(crate) cell: Cell,
     /// What is there before.
     pub(crate) old: u64,
-    /// What will be there, if it is known, and the stream that writes it.
+    /// The stream that writes it, and what will be there, if the call says it.
     pub(crate) new: Option<(StreamId, u64)>,
     /// The entry that protects the page of a flag from stores of the host.
     pub(crate) page: Option<usize>,
@@ -109,7 +110,7 @@ pub(crate) struct Flag {
 }
 
 impl Flag {
-    /// The nodes of a graph have no order that is known here.
+    /// The order of the nodes of a graph is not looked at here.
     pub(crate) fn of_graph(self) -> Self {
         Self { new: None, ..self }
     }
@@ -134,28 +135,20 @@ pub(crate) fn operations(
         }
     };
     // CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES and CU_STREAM_MEM_OP_BARRIER touch nothing.
-    all.filter(|of| ![3, 6].contains(&(of[0] as u32))).map(value).collect()
+    all.filter(|operation| ![3, 6].contains(&(operation[0] as u32))).map(value).collect()
 }
 
-/// The writes that the host may see, and the numbers by which they and host functions are known.
+/// The writes that the host may see.
 #[derive(Default)]
 pub(crate) struct Values {
     pub(crate) pending: Vec<Pending>,
-    /// The last number that was given.
-    pub(crate) place: u64,
 }
 
 impl Values {
-    /// A number that nothing has yet.
-    pub(crate) fn new_place(&mut self) -> u64 {
-        self.place += 1;
-        self.place
-    }
-
     /// A value that a later one of the same call sets back, or that was one too many, counts as seen
     /// at once.
-    pub(crate) fn keep_pending(&self, place: &mut Option<u64>) {
-        place.take_if(|place| self.pending.iter().all(|of| of.place != *place));
+    pub(crate) fn clear_unless_pending(&self, id: &mut Option<u64>) {
+        id.take_if(|id| self.pending.iter().all(|pending| pending.id != *id));
     }
 }
 

@@ -6,15 +6,14 @@ use cuda_order_check_engine::feed::Observer as _;
 use cuda_order_check_engine::{Call as Made, ThreadId};
 
 use crate::call::{Call, Handle, thread};
-use crate::guard;
 use crate::model::copies::submitted;
 use crate::model::host_functions::state as host_functions;
 use crate::model::kernels::kernel_part;
 use crate::model::pinned::settle_copies;
 use crate::model::waiting::state::{Operation, Submitted, WAITING, Waiting};
-use crate::pinned::table;
 use crate::report::trace::TRACE;
 use crate::watch::Watch;
+use crate::{guard, pinned};
 
 impl Watch {
     /// Whether nothing but the work of the operations that wait is to be brought to the checker.
@@ -24,7 +23,7 @@ impl Watch {
             && self.under_way.is_empty()
             && !guard::has_unseen()
             && !host_functions::have_posted()
-            && !table::waiting()
+            && !pinned::has_more()
             && TRACE.get().is_none()
             && self.feed.has_begun(ThreadId(thread()))
     }

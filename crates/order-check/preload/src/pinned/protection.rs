@@ -1,5 +1,5 @@
-//! What is protected, and what was accessed: tables of fixed size, which the handler of a fault
-//! reads without a lock.
+//! The pages that are protected, for which copies and flags: a table of fixed size, which the handler
+//! of a fault reads without a lock.
 //!
 //! Hooks add and remove entries with the watch's lock held. The handler of a fault, and system
 //! calls of the program, lift protection without a lock: they mark an entry as spent, and set
@@ -8,23 +8,19 @@
 //! protected, and goes after these are lifted. So a thread that faults finds the entry, or can go
 //! on.
 
-use core::cell::UnsafeCell;
-use core::ffi::{c_int, c_void};
-use core::mem::MaybeUninit;
+use core::ffi::c_void;
 use core::sync::atomic::{
     AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
 };
 
+use crate::pinned::bytes;
+
 pub(crate) const PAGE: usize = 4096;
 
-/// How many copies can be watched at a time.
+/// How many copies and flags can be watched at a time.
 pub(crate) const ENTRIES: usize = 256;
-/// How many accesses can wait for the next hook.
-const FACTS: usize = 64;
 /// How often an entry with gaps may be accessed before it is spent: the bytes may all be in gaps.
 const IN_GAPS: u32 = 32;
-/// How many return addresses are taken of an access.
-pub(crate) const FRAMES: usize = 32;
 
 /// A free entry.
 const FREE: u8 = 0;
@@ -41,7 +37,7 @@ const GONE: u8 = 8;
 const ROWS: u8 = 16;
 /// A flag was spent by an access that was too early for a copy.
 const EARLY: u8 = 32;
-/// It is known what was there when a flag was spent.
+/// The entry has what was there when a flag was spent.
 const FOUND: u8 = 64;
 
 /// An asynchronous copy that reads or writes pinned memory. Or a flag there, which is spent as soon as
@@ -118,7 +114,7 @@ impl Seen {
 impl Entry {
     /// `Err` while another thread changes it, and goes on doing so.
     fn read(&self) -> Result<Option<Seen>, ()> {
-        let load = |of: &[AtomicUsize; 2]| of.each_ref().map(|of| of.load(Ordering::Relaxed));
+        let load = |pair: &[AtomicUsize; 2]| pair.each_ref().map(|one| one.load(Ordering::Relaxed));
         for _ in 0..1000 {
             let version = self.version.load(Ordering::Acquire);
             let state = self.state.load(Ordering::Relaxed);
@@ -167,6 +163,11 @@ fn all() -> impl Iterator<Item = (&'static Entry, Seen)> {
 /// Whether anything is protected.
 pub(crate) fn any() -> bool {
     LIVE.load(Ordering::Relaxed) > 0
+}
+
+/// Whether pages are to be protected anew.
+pub(crate) fn has_holes() -> bool {
+    HOLES.load(Ordering::Relaxed)
 }
 
 /// How many entries were removed so far.
@@ -222,13 +223,13 @@ fn apply([first, end]: [usize; 2], without: Option<usize>) -> bool {
         open = match open {
             Some(([from, _], same)) if same == protection => Some(([from, next], same)),
             last => {
-                good &= last.is_none_or(|(pages, of)| set_protection(pages, of));
+                good &= last.is_none_or(|(pages, protection)| set_protection(pages, protection));
                 Some(([at, next], protection))
             }
         };
         at = next;
     }
-    good & open.is_none_or(|(pages, of)| set_protection(pages, of))
+    good & open.is_none_or(|(pages, protection)| set_protection(pages, protection))
 }
 
 /// What a copy or a kernel does to memory of the host.
@@ -250,13 +251,13 @@ impl Use {
 /// A copy is submitted, with pages that can be protected. Returns the entry's number;
 /// `None` if there is no place for it, or the pages cannot be protected. The caller has the watch's
 /// lock.
-pub(crate) fn add(of: Use, pages: [usize; 2]) -> Option<usize> {
+pub(crate) fn add(used: Use, pages: [usize; 2]) -> Option<usize> {
     let index = TABLE.iter().position(|entry| entry.state.load(Ordering::Relaxed) == FREE)?;
     let entry = TABLE.get(index)?;
-    entry.write(of.state(), of.bytes, pages);
+    entry.write(used.state(), used.bytes, pages);
     USED.fetch_max(index + 1, Ordering::Release);
     LIVE.fetch_add(1, Ordering::SeqCst);
-    WRITE.fetch_add(usize::from(of.writes), Ordering::SeqCst);
+    WRITE.fetch_add(usize::from(used.writes), Ordering::SeqCst);
     if !apply(pages, None) {
         remove(index);
         return None;
@@ -317,7 +318,7 @@ pub(crate) enum Fault {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum By {
     Program,
-    /// The driver within a call, or this library. That is never too early.
+    /// The driver within a call, or this library. Such an access is never too early.
     Library,
 }
 
@@ -381,8 +382,8 @@ fn open(pages: [usize; 2], why: u8) {
     let on_them = |seen: &Seen| seen.pages[0] < pages[1] && pages[0] < seen.pages[1];
     let spend = |opened: bool| {
         for (entry, seen) in all().filter(|(_, seen)| on_them(seen) && seen.protection() != 0) {
-            let Some((first, bytes)) = seen.flag() else { continue };
-            match read(first, bytes) {
+            let Some((first, size)) = seen.flag() else { continue };
+            match bytes::read(first, size) {
                 Some(value) => {
                     entry.found.store(value, Ordering::Relaxed);
                     entry.spend(&seen, why | FOUND);
@@ -399,45 +400,9 @@ fn open(pages: [usize; 2], why: u8) {
     spend(true);
 }
 
-/// So many bytes, at most eight, as the system reads them: a page may be closed at any time.
-pub(crate) fn read(first: usize, bytes: usize) -> Option<u64> {
-    let mut value = [0_u8; 8];
-    let bytes = bytes.min(value.len());
-    let (place, _) = value.split_at_mut(bytes);
-    // SAFETY: bytes that have values may get others.
-    let place = unsafe { &mut *(core::ptr::from_mut(place) as *mut [MaybeUninit<u8>]) };
-    copy(first, place).then(|| u64::from_ne_bytes(value))
-}
-
-/// Fills a place with bytes as the system reads them; `false` if it cannot. `process_vm_readv`
-/// refuses memory of the driver.
-pub(crate) fn copy(first: usize, to: &mut [MaybeUninit<u8>]) -> bool {
-    let (to, bytes) = (to.as_mut_ptr(), to.len());
-    // SAFETY: system calls on a place for the bytes, and on a file of their own. What cannot be read
-    // is an error. They are not the functions of the C library, which this library has hooks for.
-    unsafe {
-        let errno = *libc::__errno_location();
-        let own = libc::iovec { iov_base: to.cast(), iov_len: bytes };
-        let from = core::ptr::without_provenance_mut(first);
-        let from = libc::iovec { iov_base: from, iov_len: bytes };
-        let process = libc::getpid();
-        let count = libc::syscall(libc::SYS_process_vm_readv, process, &own, 1, &from, 1, 0);
-        let mut done = count == bytes as libc::c_long;
-        let file = if done { -1 } else { libc::memfd_create(c"word".as_ptr(), libc::MFD_CLOEXEC) };
-        if file >= 0 {
-            let written = libc::syscall(libc::SYS_write, file, first, bytes);
-            let read = libc::syscall(libc::SYS_pread64, file, to, bytes, 0_i64);
-            libc::syscall(libc::SYS_close, file);
-            done = [written, read] == [bytes as libc::c_long; 2];
-        }
-        *libc::__errno_location() = errno;
-        done
-    }
-}
-
 /// How a flag was spent.
 pub(crate) struct Spent {
-    /// What was there then, if that is known.
+    /// What was there then, if it could be read.
     pub(crate) found: Option<u64>,
     /// Whether it was by an access that was too early for a copy.
     pub(crate) early: bool,
@@ -493,89 +458,6 @@ pub(crate) fn conflict(range: [usize; 2], writes: bool) -> Option<[usize; 2]> {
     all().find_map(|(_, seen)| seen.conflict(range, writes))
 }
 
-/// An access of the host that came too early, for all that the tables show.
-pub(crate) struct Fact {
-    pub(crate) bytes: [usize; 2],
-    pub(crate) writes: bool,
-    pub(crate) thread: u64,
-    /// The system call, or the load or the store.
-    pub(crate) name: &'static str,
-    pub(crate) frames: [usize; FRAMES],
-    /// A file with Python's stack, which the reader closes; or -1.
-    pub(crate) python: c_int,
-}
-
-impl Fact {
-    pub(crate) const NONE: Self =
-        Self { bytes: [0; 2], writes: false, thread: 0, name: "", frames: [0; FRAMES], python: -1 };
-}
-
-struct Slot {
-    /// 0: free; 1: somebody writes or reads it; 2: full.
-    state: AtomicU8,
-    order: AtomicU64,
-    fact: UnsafeCell<Fact>,
-}
-
-// SAFETY: who has set the state to 1 has the fact alone.
-unsafe impl Sync for Slot {}
-
-static RING: [Slot; FACTS] = [const {
-    Slot { state: AtomicU8::new(0), order: AtomicU64::new(0), fact: UnsafeCell::new(Fact::NONE) }
-}; FACTS];
-
-/// How many facts wait.
-static WAITING: AtomicUsize = AtomicUsize::new(0);
-static ORDER: AtomicU64 = AtomicU64::new(0);
-/// How many facts found no place.
-static LOST: AtomicU64 = AtomicU64::new(0);
-
-/// Notes an access for the next hook, without a lock.
-pub(crate) fn note(fact: impl FnOnce(&mut Fact)) {
-    let claim = |slot: &&Slot| {
-        slot.state.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
-    };
-    let Some(slot) = RING.iter().find(claim) else {
-        LOST.fetch_add(1, Ordering::Relaxed);
-        return;
-    };
-    // SAFETY: this thread has set the state to 1.
-    fact(unsafe { &mut *slot.fact.get() });
-    slot.order.store(ORDER.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
-    slot.state.store(2, Ordering::Release);
-    WAITING.fetch_add(1, Ordering::Release);
-}
-
-/// Whether accesses wait, or pages to be protected anew.
-pub(crate) fn waiting() -> bool {
-    WAITING.load(Ordering::Relaxed) > 0 || HOLES.load(Ordering::Relaxed)
-}
-
-/// How many accesses could not be noted.
-pub(crate) fn lost() -> u64 {
-    LOST.load(Ordering::Relaxed)
-}
-
-/// The accesses that wait, the oldest first. The caller has the watch's lock.
-pub(crate) fn take() -> Vec<Fact> {
-    if WAITING.load(Ordering::Relaxed) == 0 {
-        return Vec::new();
-    }
-    let mut all = Vec::new();
-    for slot in &RING {
-        if slot.state.compare_exchange(2, 1, Ordering::Acquire, Ordering::Relaxed).is_ok() {
-            let order = slot.order.load(Ordering::Relaxed);
-            // SAFETY: this thread has set the state to 1.
-            let fact = core::mem::replace(unsafe { &mut *slot.fact.get() }, Fact::NONE);
-            slot.state.store(0, Ordering::Release);
-            WAITING.fetch_sub(1, Ordering::Relaxed);
-            all.push((order, fact));
-        }
-    }
-    all.sort_unstable_by_key(|(order, _)| *order);
-    all.into_iter().map(|(_, fact)| fact).collect()
-}
-
 /// Whether an entry's bytes are in a range.
 pub(crate) fn is_in(index: usize, [start, end]: [usize; 2]) -> bool {
     let seen = TABLE.get(index).and_then(|entry| entry.read().ok()?);
@@ -589,9 +471,9 @@ pub(crate) fn touches(index: usize, range: [usize; 2], writes: bool) -> bool {
 }
 
 /// Whether an entry protects the same for another copy.
-pub(crate) fn is_same(index: usize, of: Use) -> bool {
+pub(crate) fn is_same(index: usize, used: Use) -> bool {
     let seen = TABLE.get(index).and_then(|entry| entry.read().ok()?);
-    seen.is_some_and(|seen| seen.bytes == of.bytes && seen.state == of.state())
+    seen.is_some_and(|seen| seen.bytes == used.bytes && seen.state == used.state())
 }
 
 #[cfg(test)]
@@ -599,15 +481,15 @@ mod tests {
     use core::sync::atomic::Ordering;
 
     use super::{
-        By, CALLS, Fault, HOLES, PAGE, Use, add, any, close_holes, is_in, is_same, lift, note,
-        read, readable, rearm, remove, spent, take, unmapped,
+        By, CALLS, Fault, HOLES, PAGE, Use, add, any, close_holes, is_in, is_same, lift, readable,
+        rearm, remove, spent, unmapped,
     };
 
     /// The protection of eight pages, as the system has it.
     fn protections(memory: usize) -> String {
         let maps = std::fs::read_to_string("/proc/self/maps").expect("Linux has it");
         let number = |text: &str| usize::from_str_radix(text, 16).expect("an address");
-        let of = |page: usize| {
+        let letter = |page: usize| {
             let has = |line: &&str| {
                 let (range, _) = line.split_once(' ').expect("a range first");
                 let (start, end) = range.split_once('-').expect("two addresses");
@@ -620,29 +502,7 @@ mod tests {
                 _ => '-',
             }
         };
-        (0..8).map(|page| of(memory + page * PAGE)).collect()
-    }
-
-    /// A handler may look while the program is about to look at its error.
-    #[test]
-    fn a_look_leaves_the_error_as_it_is() {
-        let value = 0x1122_3344_5566_7788_u64;
-        let place = core::ptr::from_ref(&value).expose_provenance();
-        let values = [(place, Some(value)), (0x10, None)];
-        for (place, expected) in values {
-            // SAFETY: the thread's own place.
-            unsafe { *libc::__errno_location() = libc::EDOM };
-            let found = read(place, 8);
-            // SAFETY: as above.
-            let error = unsafe { *libc::__errno_location() };
-            assert_eq!((found, error), (expected, libc::EDOM));
-        }
-        assert_eq!(read(place, 3), Some(0x0066_7788));
-        // Nor does it leave files.
-        let files = || std::fs::read_dir("/proc/self/fd").expect("Linux has it").count();
-        let before = files();
-        (0..1000).for_each(|_| assert_eq!(read(0x10, 8), None));
-        assert!(files() < before + 500);
+        (0..8).map(|page| letter(memory + page * PAGE)).collect()
     }
 
     /// One test, as there is one table.
@@ -733,17 +593,16 @@ mod tests {
         remove(rows.expect("there is place"));
         assert_eq!(protections(memory), "........");
         assert!(!any());
-        // A flag is spent by a store beside it, or with a copy on its page, and it is known what was
-        // there.
+        // A flag is spent by a store beside it, or with a copy on its page, with what was there.
         let word = memory + 5 * PAGE + 16;
         let number: *mut u64 = core::ptr::with_exposed_provenance_mut(word);
         // SAFETY: mapped above.
         unsafe { number.write(7) };
         let flag = || {
-            let of = Use { bytes: [word + 8, word], writes: false, rows: false };
-            add(of, pages([5, 6])).expect("there is place")
+            let flag = Use { bytes: [word + 8, word], writes: false, rows: false };
+            add(flag, pages([5, 6])).expect("there is place")
         };
-        let state = |index| spent(index).map(|of| (of.found, of.early));
+        let state = |index| spent(index).map(|spent| (spent.found, spent.early));
         let index = flag();
         assert_eq!(protections(memory), ".....r..");
         assert_eq!((state(index), readable(word)), (None, true));
@@ -762,12 +621,6 @@ mod tests {
         assert_eq!(state(other), Some((None, false)));
         [written, index, other].into_iter().for_each(remove);
         assert!(!any() && readable(word));
-        // Facts come in the order in which they were noted, not in that of their places.
-        note(|first| {
-            note(|second| second.name = "second");
-            first.name = "first";
-        });
-        assert_eq!(take().iter().map(|fact| fact.name).collect::<Vec<_>>(), ["second", "first"]);
         // SAFETY: mapped above.
         unsafe { libc::munmap(core::ptr::with_exposed_provenance_mut(memory), 8 * PAGE) };
     }

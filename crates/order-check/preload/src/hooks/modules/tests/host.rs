@@ -12,8 +12,8 @@ use super::{
 use crate::call::{Call, Handle, OK};
 use crate::hooks::{memory, streams};
 use crate::model::pinned::state::State;
-use crate::pinned::table::{PAGE, readable};
-use crate::pinned::{self, table};
+use crate::pinned::protection::{PAGE, readable};
+use crate::pinned::{self, protection};
 use crate::walk::{begin_call, locked};
 
 const ALLOCATE: Call = Call { name: "cuMemAllocManaged", per_thread: false };
@@ -131,7 +131,7 @@ pub(super) fn memory_of_the_host() {
         write(memory);
         assert_eq!(kinds(), ["certain: reads writes"]);
         done(a);
-        assert!(!table::any());
+        assert!(!protection::any());
 
         // The last page, and an address within the memory.
         let [a, _] = with_host("", whole());
@@ -149,10 +149,10 @@ pub(super) fn memory_of_the_host() {
         // The end of the memory while it is protected.
         copies(a, INPUT, memory);
         any_call();
-        assert!(table::any());
+        assert!(protection::any());
         let before = memories_that_are_managed();
         memory::free(&CALL, || OK, memory);
-        assert!(!table::any());
+        assert!(!protection::any());
         assert_eq!(memories_that_are_managed(), before - usize::from(kind == Memory::Managed));
         write(memory);
         assert_eq!(kinds(), NONE);

@@ -1,4 +1,4 @@
-//! Events and streams that a call uses after their end, or destroys while another waits for them.
+//! Events and streams that were destroyed, and those that calls under way wait for.
 
 use core::sync::atomic::{AtomicU16, Ordering};
 use std::collections::hash_map::Entry;
@@ -25,27 +25,27 @@ pub(crate) fn may_be_destroyed(handle: Handle) -> bool {
 }
 
 #[derive(Default)]
-pub(crate) struct Objects {
+pub(crate) struct Destroyed {
     /// The calls that destroyed them.
-    pub(crate) destroyed: HashMap<Handle, Made>,
+    pub(crate) by_handle: HashMap<Handle, Made>,
     /// In the order of these calls, each with its number. What was created anew since may be there.
     pub(crate) order: VecDeque<(Handle, u64)>,
     /// The calls under way that wait for one.
     pub(crate) waiting: Vec<(Handle, Made)>,
 }
 
-impl Objects {
+impl Destroyed {
     /// An object with this handle is there, which may have been another one's.
     pub(crate) fn created(&mut self, handle: Handle) {
         self.forget(handle);
     }
 
     pub(crate) fn is_destroyed(&self, handle: Handle) -> bool {
-        self.destroyed.contains_key(&handle)
+        self.by_handle.contains_key(&handle)
     }
 
     pub(crate) fn forget(&mut self, handle: Handle) {
-        if self.destroyed.remove(&handle).is_some()
+        if self.by_handle.remove(&handle).is_some()
             && let Some(count) = counter(handle)
         {
             count.fetch_sub(1, Ordering::Relaxed);
@@ -62,22 +62,24 @@ impl Objects {
     /// A call is about to destroy an object. Returns the calls that wait for it.
     pub(crate) fn ends(&mut self, handle: Handle, call: Made) -> Vec<Made> {
         // Of two that destroy it, the second is the one that is wrong.
-        if let Entry::Vacant(place) = self.destroyed.entry(handle) {
+        if let Entry::Vacant(entry) = self.by_handle.entry(handle) {
             self.order.push_back((handle, call.number));
-            place.insert(call);
+            entry.insert(call);
             counter(handle).into_iter().for_each(|count| _ = count.fetch_add(1, Ordering::Relaxed));
-            if self.destroyed.len() > DESTROYED || self.order.len() > 2 * DESTROYED {
+            if self.by_handle.len() > DESTROYED || self.order.len() > 2 * DESTROYED {
                 self.forget_oldest();
             }
         }
-        let waiting = self.waiting.iter().filter(|(of, _)| *of == handle);
+        let waiting = self.waiting.iter().filter(|(object, _)| *object == handle);
         waiting.map(|(_, call)| call.clone()).collect()
     }
 
     /// Some at a time, as it looks at all.
     pub(crate) fn forget_oldest(&mut self) {
-        let Self { destroyed, order, .. } = self;
-        order.retain(|(of, number)| destroyed.get(of).is_some_and(|call| call.number == *number));
+        let Self { by_handle, order, .. } = self;
+        order.retain(|(handle, number)| {
+            by_handle.get(handle).is_some_and(|call| call.number == *number)
+        });
         while self.order.len() > DESTROYED * 3 / 4
             && let Some((oldest, _)) = self.order.pop_front()
         {
@@ -87,7 +89,7 @@ impl Objects {
 
     /// That call has failed.
     pub(crate) fn lives(&mut self, handle: Handle, number: u64) {
-        if self.destroyed.get(&handle).is_some_and(|call| call.number == number) {
+        if self.by_handle.get(&handle).is_some_and(|call| call.number == number) {
             self.forget(handle);
         }
     }
@@ -97,13 +99,13 @@ impl Objects {
 mod tests {
     use cuda_order_check_engine::{Call as Made, ThreadId};
 
-    use super::{DESTROYED, Objects};
+    use super::{DESTROYED, Destroyed};
 
     #[test]
     fn a_handle_may_be_that_of_a_new_object() {
-        let mut objects = Objects::default();
+        let mut objects = Destroyed::default();
         let call = |number| Made::new("cuEventDestroy_v2", number, ThreadId(1));
-        let number = |objects: &Objects, handle| Some(objects.destroyed.get(&handle)?.number);
+        let number = |objects: &Destroyed, handle| Some(objects.by_handle.get(&handle)?.number);
         objects.ends(0x10, call(1));
         objects.ends(0x10, call(2));
         assert_eq!(number(&objects, 0x10), Some(1));
@@ -118,19 +120,19 @@ mod tests {
 
     #[test]
     fn the_last_ones_are_remembered() {
-        let mut objects = Objects::default();
+        let mut objects = Destroyed::default();
         let call = |number| Made::new("cuEventDestroy_v2", number, ThreadId(1));
         for number in 0..5 * DESTROYED {
             // Half of them get a handle that is used again and again.
             let handle = if number % 2 == 0 { 7 } else { 8 + number };
             objects.created(handle);
             objects.ends(handle, call(number as u64));
-            assert!(objects.destroyed.len() <= DESTROYED && objects.order.len() <= 2 * DESTROYED);
+            assert!(objects.by_handle.len() <= DESTROYED && objects.order.len() <= 2 * DESTROYED);
             let oldest = number.saturating_sub(DESTROYED).max(1) | 1;
-            for of in [oldest, number | 1].into_iter().filter(|of| *of <= number) {
-                assert!(objects.destroyed.contains_key(&(8 + of)), "{of} after {number}");
+            for one in [oldest, number | 1].into_iter().filter(|one| *one <= number) {
+                assert!(objects.by_handle.contains_key(&(8 + one)), "{one} after {number}");
             }
-            assert!(objects.destroyed.contains_key(&7), "after {number}");
+            assert!(objects.by_handle.contains_key(&7), "after {number}");
         }
     }
 }

@@ -1,9 +1,10 @@
-//! Events and streams that a call uses after their end, or destroys while another waits for them.
+//! The calls that destroy, wait for or use an event or a stream: none may use it after its end, or destroy
+//! it while another one waits for it.
 
 use cuda_order_check_engine::{By, Problem, ThreadId};
 
 use crate::call::{Call, Code, Handle, OK, thread};
-use crate::model::objects::may_be_destroyed;
+use crate::model::destroyed::may_be_destroyed;
 use crate::walk::{around, begin_call, caught_up, locked};
 use crate::watch::Watch;
 
@@ -17,7 +18,7 @@ pub(crate) fn destroys(
     let number = begin_call(call, |watch| {
         let made = watch.feed.caller();
         let number = made.number;
-        for waiting in watch.in_use.ends(handle, made) {
+        for waiting in watch.destroyed.ends(handle, made) {
             watch.feed.object_misused(Problem::DestroyedWhileUsed, waiting);
         }
         f(watch);
@@ -25,7 +26,7 @@ pub(crate) fn destroys(
     });
     let code = real();
     if let (Some(number), true) = (number, code != OK) {
-        caught_up(|watch| watch.in_use.lives(handle, number));
+        caught_up(|watch| watch.destroyed.lives(handle, number));
     }
     code
 }
@@ -40,13 +41,15 @@ pub(crate) fn waits<B>(
 ) -> Code {
     let before = |watch: &mut Watch| {
         let call = watch.feed.caller();
-        watch.in_use.waiting.push((handle, call));
+        watch.destroyed.waiting.push((handle, call));
         before(watch)
     };
     let real = || {
         let code = real();
         let by = By::Thread(ThreadId(thread()));
-        locked(|watch| watch.in_use.waiting.retain(|(of, call)| (*of, call.by) != (handle, by)));
+        locked(|watch| {
+            watch.destroyed.waiting.retain(|(object, call)| (*object, call.by) != (handle, by))
+        });
         code
     };
     around(call, before, real, f)
@@ -55,12 +58,13 @@ pub(crate) fn waits<B>(
 /// A call with this object is about to be made.
 pub(crate) fn uses(name: &'static str, handle: Handle) {
     // What waits for the next call goes on waiting if it is another one that was destroyed.
-    if !may_be_destroyed(handle) || locked(|watch| watch.in_use.is_destroyed(handle)) != Some(true)
+    if !may_be_destroyed(handle)
+        || locked(|watch| watch.destroyed.is_destroyed(handle)) != Some(true)
     {
         return;
     }
     caught_up(|watch| {
-        let Some(destroyed) = watch.in_use.destroyed.get(&handle).cloned() else { return };
+        let Some(destroyed) = watch.destroyed.by_handle.get(&handle).cloned() else { return };
         watch.feed.observer_mut().want_stack(name);
         watch.call_begins(&Call { name, per_thread: false });
         watch.feed.object_misused(Problem::UseAfterDestroy, destroyed);
