@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
-use std::ops::{Deref, DerefMut};
 
 use super::calls::Observer;
 use super::memory::{Launch, MemoryFeed};
@@ -43,19 +42,7 @@ impl<O: fmt::Debug> fmt::Debug for Feed<O> {
     }
 }
 
-impl<O> Deref for Feed<O> {
-    type Target = MemoryFeed<O>;
-
-    fn deref(&self) -> &Self::Target {
-        &self.memory
-    }
-}
-
-impl<O> DerefMut for Feed<O> {
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        &mut self.memory
-    }
-}
+part!(Feed, memory: MemoryFeed);
 
 impl<O: Observer> Feed<O> {
     /// Creates a feed without objects.

@@ -1,7 +1,7 @@
 //! Memory: allocations, what streams do with them, and values that the host can see.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::ops::{Deref, DerefMut, Range};
+use std::ops::Range;
 
 use super::calls::{Observer, Visible};
 use super::nodes::Semaphore;
@@ -39,19 +39,7 @@ pub struct MemoryFeed<O> {
     pub(super) launch: Option<Launch>,
 }
 
-impl<O> Deref for MemoryFeed<O> {
-    type Target = StreamFeed<O>;
-
-    fn deref(&self) -> &Self::Target {
-        &self.streams
-    }
-}
-
-impl<O> DerefMut for MemoryFeed<O> {
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        &mut self.streams
-    }
-}
+part!(MemoryFeed, streams: StreamFeed);
 
 impl<O: Observer> MemoryFeed<O> {
     pub(super) fn new(options: Options, observer: O) -> Self {

@@ -46,6 +46,25 @@
 //! feed.work(other, &[Access::read(0x7000, 256)]);
 //! ```
 
+/// A feed has the methods of its next part.
+macro_rules! part {
+    ($feed:ident, $field:ident: $part:ident) => {
+        impl<O> std::ops::Deref for $feed<O> {
+            type Target = $part<O>;
+
+            fn deref(&self) -> &Self::Target {
+                &self.$field
+            }
+        }
+
+        impl<O> std::ops::DerefMut for $feed<O> {
+            fn deref_mut(&mut self) -> &mut Self::Target {
+                &mut self.$field
+            }
+        }
+    };
+}
+
 mod calls;
 mod graphs;
 mod memory;

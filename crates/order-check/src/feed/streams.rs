@@ -1,7 +1,6 @@
 //! Streams, events and contexts, and the calls that wait for them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::{Deref, DerefMut};
 
 use super::calls::{CallFeed, Observer};
 use crate::checker::{Options, Warnings};
@@ -42,19 +41,7 @@ pub struct StreamFeed<O> {
     pub(super) records: BTreeMap<u64, Mark>,
 }
 
-impl<O> Deref for StreamFeed<O> {
-    type Target = CallFeed<O>;
-
-    fn deref(&self) -> &Self::Target {
-        &self.calls
-    }
-}
-
-impl<O> DerefMut for StreamFeed<O> {
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        &mut self.calls
-    }
-}
+part!(StreamFeed, calls: CallFeed);
 
 impl<O: Observer> StreamFeed<O> {
     pub(super) fn new(options: Options, observer: O) -> Self {

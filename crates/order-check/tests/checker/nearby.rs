@@ -294,6 +294,8 @@ fn memory_that_ended_has_no_neighbours() {
     assert_eq!(asked(), []);
 }
 
+type Act = fn(&mut Run, u64);
+
 /// So many are kept, and looked at.
 #[test]
 fn what_is_kept_is_bounded() {
@@ -304,42 +306,26 @@ fn what_is_kept_is_bounded() {
     run.copy(2, LATER);
     assert_eq!(asked(), (285..=300).rev().map(|number| (number, LATER)).collect::<Vec<_>>());
     assert_eq!(run.found().len(), 16);
-    for (others, expected) in [(127, 1), (128, 0)] {
-        let mut run = Run::new();
-        run.launch(1, 1);
-        (0..others).for_each(|number| {
-            run.launch_of(1, 2 + number, AccessKind::Write, &[BASE + BYTES]);
-        });
-        run.copy(2, LATER);
-        assert_eq!(asked().len(), expected, "{others}");
-    }
-    // Copies, for a launch.
-    for (others, expected) in [(63, 1), (64, 0)] {
-        let mut run = Run::new();
-        run.copy(1, LATER);
-        (0..others).for_each(|_| run.copy(1, BASE + BYTES));
-        run.launch(2, 1);
-        assert_eq!(asked().len(), expected, "{others}");
-    }
-    // Launches, for a launch.
-    for (others, expected) in [(15, 1), (16, 0)] {
-        let mut run = Run::new();
-        run.launch_of(1, 1, AccessKind::Write, &[BASE + 0x10]);
-        (0..others).for_each(|number| {
-            run.launch_of(1, 2 + number, AccessKind::Write, &[BASE + BYTES]);
-        });
-        run.launch(2, 100);
-        assert_eq!(asked().len(), expected, "{others}");
-    }
-    // Of the launch's own stream, and what is ordered.
-    for (others, expected) in [(63, 1), (64, 0)] {
-        let mut run = Run::new();
-        run.launch_of(1, 1, AccessKind::Write, &[BASE + 0x10]);
-        (0..others).for_each(|number| {
-            run.launch_of(2, 2 + number, AccessKind::Write, &[BASE + BYTES]);
-        });
-        run.launch(2, 100);
-        assert_eq!(asked().len(), expected, "{others}");
+    let launch: Act = |run, number| run.launch_of(1, number, AccessKind::Write, &[BASE + 0x10]);
+    let other: Act = |run, number| run.launch_of(1, number, AccessKind::Write, &[BASE + BYTES]);
+    let own: Act = |run, number| run.launch_of(2, number, AccessKind::Write, &[BASE + BYTES]);
+    let copy: Act = |run, _| run.copy(1, LATER);
+    let other_copy: Act = |run, _| run.copy(1, BASE + BYTES);
+    let last_copy: Act = |run, _| run.copy(2, LATER);
+    let last_launch: Act = |run, number| run.launch(2, number);
+    for (name, first, between, last, bound) in [
+        ("launches, for a copy", launch, other, last_copy, 128),
+        ("copies, for a launch", copy, other_copy, last_launch, 64),
+        ("launches, for a launch", launch, other, last_launch, 16),
+        ("launches of its own stream, for a launch", launch, own, last_launch, 64),
+    ] {
+        for (others, expected) in [(bound - 1, 1), (bound, 0)] {
+            let mut run = Run::new();
+            first(&mut run, 1);
+            (0..others).for_each(|number| between(&mut run, 2 + number));
+            last(&mut run, 1000);
+            assert_eq!(asked().len(), expected, "{name}, {others}");
+        }
     }
     // Addresses.
     for (before, expected) in [(31, 1), (32, 0)] {

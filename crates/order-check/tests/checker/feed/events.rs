@@ -1,6 +1,6 @@
 //! Events of other processes, and order that counts as one.
 
-use crate::feed::{A, B, Count, DEVICE, EVENT, PINNED, findings};
+use crate::feed::{A, B, Caller, DEVICE, EVENT, PINNED, findings};
 use cuda_order_check_engine::StreamKind::NonBlocking;
 use cuda_order_check_engine::feed::{Creator, Feed, Memory};
 use cuda_order_check_engine::{
@@ -27,7 +27,7 @@ fn the_record_of_an_exported_event_waits_for_the_last_one() {
 #[test]
 fn order_that_is_reported_is_not_assumed() {
     for (order, count) in [(HostOrder::Submission, 2), (HostOrder::Reported, 0)] {
-        let mut feed = Feed::new(Options::new().host_order(order), Count::default());
+        let mut feed = Feed::new(Options::new().host_order(order), Caller::default());
         feed.begin("cuMemHostAlloc", 1, None);
         feed.allocate(PINNED, 4096, Memory::Host);
         feed.begin("cuLaunchHostFunc", 2, None);
@@ -45,7 +45,7 @@ fn order_that_is_reported_is_not_assumed() {
 /// or sees its end, may be after the last records of all.
 #[test]
 fn an_exported_event_may_be_after_the_others() {
-    type Order = fn(&mut Feed<Count>);
+    type Order = fn(&mut Feed<Caller>);
     let orders: [(&str, Order, bool); 5] = [
         ("no call", |_| (), false),
         ("a wait of the stream", |feed| feed.wait(B, EVENT), true),
@@ -84,7 +84,7 @@ fn an_exported_event_may_be_after_the_others() {
 
 #[test]
 fn a_barrier_orders_everything() {
-    type Program = fn(&mut Feed<Count>);
+    type Program = fn(&mut Feed<Caller>);
     let programs: [(&str, Program, Program); 4] = [
         (
             "streams",
@@ -145,7 +145,7 @@ fn a_barrier_orders_everything() {
 /// The feed makes events for order between streams and contexts, and leaves none.
 #[test]
 fn no_event_of_the_feed_is_left() {
-    type Order = fn(&mut Feed<Count>);
+    type Order = fn(&mut Feed<Caller>);
     let orders: [(&str, Order); 3] = [
         ("a stream after a stream", |feed| feed.stream_waits_for_stream(A, B)),
         ("a stream after contexts", |feed| {
@@ -168,7 +168,7 @@ fn no_event_of_the_feed_is_left() {
 /// and then it is said.
 #[test]
 fn only_work_that_waits_is_held_back() {
-    type Before = fn(&mut Feed<Count>);
+    type Before = fn(&mut Feed<Caller>);
     let cases: [(&str, Before, bool); 5] = [
         ("nothing", |_| (), false),
         ("a host function", |feed| feed.function(A, 7), true),
@@ -184,7 +184,7 @@ fn only_work_that_waits_is_held_back() {
         ("other work", |feed| feed.write(A, None, &[Access::write(DEVICE + 64, 64)]), false),
     ];
     for (what, before, expected) in cases {
-        let mut feed = Feed::new(Options::default(), Count::default());
+        let mut feed = Feed::new(Options::default(), Caller::default());
         feed.begin("calls", 1, None);
         feed.allocate(DEVICE, 4096, Memory::Device);
         feed.allocate(PINNED, 4096, Memory::Host);

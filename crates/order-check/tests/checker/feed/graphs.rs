@@ -1,9 +1,9 @@
 //! Launches of graphs, captures, host functions, semaphores and user objects.
 
-use crate::feed::{A, B, Count, DEVICE, EVENT, PINNED, findings};
-use cuda_order_check_engine::feed::{Feed, GraphNode, GraphWork, Memory, Observer, Semaphore};
+use crate::feed::{A, B, Caller, DEVICE, EVENT, PINNED, findings};
+use cuda_order_check_engine::feed::{Feed, GraphNode, GraphWork, Memory, Semaphore};
 use cuda_order_check_engine::{
-    Access, Cell, Compare, Finding, GraphId, HostOrder, Options, StreamId, ThreadId,
+    Access, Cell, Compare, GraphId, HostOrder, Options, StreamId, ThreadId,
 };
 
 /// A binary semaphore has no value. Each launch that waits is after the signal with its number.
@@ -60,7 +60,7 @@ fn each_launch_waits_for_a_signal_of_its_own() {
 /// What is reported within a launch is the launch's, and no other work of the stream.
 #[test]
 fn a_launch_has_the_waits_of_its_graph() {
-    type Wait<'a> = &'a dyn Fn(&mut Feed<Count>);
+    type Wait<'a> = &'a dyn Fn(&mut Feed<Caller>);
     let program = |within: bool, wait: Wait<'_>| {
         findings(|feed| {
             let after = Vec::new();
@@ -143,25 +143,9 @@ fn a_node_without_work_has_an_end_as_well() {
 /// meantime belongs to its function, and to the thread after the end of that.
 #[test]
 fn functions_that_run_at_once_have_their_own_accesses() {
-    struct Threads(u64, usize);
-
-    impl Observer for Threads {
-        fn thread(&self) -> ThreadId {
-            ThreadId(self.0)
-        }
-
-        fn thread_name(&self, thread: ThreadId) -> String {
-            thread.0.to_string()
-        }
-
-        fn finding(&mut self, _: Finding) {
-            self.1 += 1;
-        }
-    }
-
     let program = |ends: Option<u64>, reads: u64| {
         let options = Options::new().host_order(HostOrder::Reported);
-        let mut feed = Feed::new(options, Threads(1, 0));
+        let mut feed = Feed::new(options, Caller::default());
         feed.begin("calls", 1, None);
         feed.allocate(PINNED, 4096, Memory::Host);
         for (place, stream) in [(7, A), (8, B)] {
@@ -169,17 +153,17 @@ fn functions_that_run_at_once_have_their_own_accesses() {
             feed.function(stream, place);
         }
         for place in [7, 8] {
-            feed.observer_mut().0 = place;
+            feed.observer_mut().thread = ThreadId(place);
             feed.function_begins(place);
         }
         if let Some(place) = ends {
-            feed.observer_mut().0 = place;
+            feed.observer_mut().thread = ThreadId(place);
             feed.function_ends(place);
         }
-        feed.observer_mut().0 = reads;
+        feed.observer_mut().thread = ThreadId(reads);
         feed.begin("load", 2, None);
         feed.host(&[Access::read(PINNED + 64 * reads, 64)]);
-        feed.observer().1
+        feed.observer().findings.len()
     };
     for reads in [7, 8] {
         assert_eq!(program(None, reads), 0, "{reads} while both run");
@@ -193,7 +177,7 @@ fn functions_that_run_at_once_have_their_own_accesses() {
 fn launches_are_not_after_those_of_a_graph_that_is_gone() {
     for same in [true, false] {
         let found = findings(|feed| {
-            let launch = |feed: &mut Feed<Count>, stream| {
+            let launch = |feed: &mut Feed<Caller>, stream| {
                 let work = vec![GraphWork::Write(vec![Access::write(DEVICE, 64)])];
                 feed.graph(GraphId(1), vec![GraphNode { work, after: vec![] }]);
                 feed.launch(stream, GraphId(1));
@@ -214,7 +198,7 @@ fn launches_are_not_after_those_of_a_graph_that_is_gone() {
 #[test]
 fn no_stream_is_captured_after_the_end() {
     for joined in [&[][..], &[B], &[B, StreamId(0xc), StreamId(0xd)]] {
-        let mut feed = Feed::new(Options::default(), Count::default());
+        let mut feed = Feed::new(Options::default(), Caller::default());
         feed.begin("calls", 1, None);
         feed.event_create(EVENT, false);
         feed.capture_begin(A);

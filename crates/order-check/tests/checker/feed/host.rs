@@ -1,6 +1,6 @@
 //! Memory that the host reads without a call, and the words there.
 
-use crate::feed::{A, B, Count, DEVICE, EVENT, PINNED, findings};
+use crate::feed::{A, B, Caller, DEVICE, EVENT, PINNED, findings};
 use cuda_order_check_engine::StreamKind::NonBlocking;
 use cuda_order_check_engine::feed::{Creator, Feed, Memory};
 use cuda_order_check_engine::{Access, AccessKind, Cell, ContextId, HostOrder, Options};
@@ -59,7 +59,7 @@ fn memory_is_unregistered_after_its_uses() {
 /// What a stream has written is no longer there in other memory, and no store is found.
 #[test]
 fn words_end_with_their_memory() {
-    type End = fn(&mut Feed<Count>);
+    type End = fn(&mut Feed<Caller>);
     let ends: [(&str, End, bool); 5] = [
         ("nothing", |_| (), true),
         (
@@ -91,9 +91,9 @@ fn words_end_with_their_memory() {
 
 #[test]
 fn memory_is_of_the_host_until_it_ends() {
-    let mut feed = Feed::new(Options::default(), Count::default());
+    let mut feed = Feed::new(Options::default(), Caller::default());
     feed.allocate(PINNED, 16, Memory::Host);
-    let at = |feed: &Feed<Count>, address| feed.memory(address);
+    let at = |feed: &Feed<Caller>, address| feed.memory(address);
     assert_eq!(at(&feed, PINNED + 15), Some(Memory::Host));
     assert_eq!(at(&feed, PINNED + 16).or(at(&feed, PINNED - 1)), None);
     assert_eq!([0, 1].map(|byte| feed.bytes_at(PINNED + byte)), [Some(16), None]);
@@ -104,7 +104,7 @@ fn memory_is_of_the_host_until_it_ends() {
 /// A program protects the memory of a copy until then.
 #[test]
 fn the_host_is_after_a_copy_once_a_call_has_waited_or_seen_its_end() {
-    type Order = fn(&mut Feed<Count>);
+    type Order = fn(&mut Feed<Caller>);
     let orders: [(&str, Order, bool); 6] = [
         ("no call", |_| (), false),
         ("a wait for another stream", |feed| feed.reached(&feed.await_stream(B)), false),
@@ -121,7 +121,7 @@ fn the_host_is_after_a_copy_once_a_call_has_waited_or_seen_its_end() {
         ),
     ];
     for (name, order, is_after) in orders {
-        let mut feed = Feed::new(Options::default(), Count::default());
+        let mut feed = Feed::new(Options::default(), Caller::default());
         feed.begin("calls", 1, None);
         feed.allocate(PINNED, 4096, Memory::Host);
         feed.event_create(EVENT, false);
@@ -141,7 +141,7 @@ fn the_host_is_after_a_copy_once_a_call_has_waited_or_seen_its_end() {
 /// An address is one of the memory that begins last before it, whatever was asked before.
 #[test]
 fn memory_within_memory_is_the_inner_one() {
-    let mut feed = Feed::new(Options::default(), Count::default());
+    let mut feed = Feed::new(Options::default(), Caller::default());
     feed.allocate(DEVICE, 4096, Memory::Device);
     feed.allocate(DEVICE + 1024, 16, Memory::Host);
     let mut found = [0, 1023, 1024, 1039, 1040].map(|at| {
@@ -158,7 +158,7 @@ fn memory_within_memory_is_the_inner_one() {
 /// The host stores words of the size that it waits for.
 #[test]
 fn a_word_of_another_size_is_not_compared() {
-    let mut feed = Feed::new(Options::default(), Count::default());
+    let mut feed = Feed::new(Options::default(), Caller::default());
     feed.begin("calls", 1, None);
     feed.allocate(PINNED, 4096, Memory::Host);
     for (address, written, awaited) in [(PINNED, 8, 4), (PINNED + 16, 4, 8), (PINNED + 32, 8, 8)] {
@@ -177,7 +177,7 @@ fn a_word_of_another_size_is_not_compared() {
 fn words_are_kept_where_they_tell_something() {
     const KEPT: u64 = 4096;
     let loads = |options, words: u64| {
-        let mut feed = Feed::new(options, Count::default());
+        let mut feed = Feed::new(options, Caller::default());
         feed.begin("calls", 1, None);
         feed.allocate(PINNED, 1 << 16, Memory::Host);
         let cell = |at| Cell { address: PINNED + at * 8, bytes: 8 };
@@ -200,7 +200,7 @@ fn words_are_kept_where_they_tell_something() {
 /// although no call has waited for the stream.
 #[test]
 fn a_flag_that_is_overwritten_was_not_polled() {
-    type Overwrite = fn(&mut Feed<Count>);
+    type Overwrite = fn(&mut Feed<Caller>);
     let cases: [(&str, Overwrite, usize); 6] = [
         ("not at all", |_| (), 1),
         ("by the host", |feed| feed.host(&[Access::write(PINNED, 4)]), 0),
@@ -237,7 +237,7 @@ fn an_atomic_read_is_no_early_one() {
 /// for the flag's write, or has seen that it is done.
 #[test]
 fn a_flag_that_was_waited_for_is_read() {
-    type Wait = fn(&mut Feed<Count>);
+    type Wait = fn(&mut Feed<Caller>);
     let cases: [(&str, Wait, usize); 7] = [
         ("nothing", |_| (), 1),
         ("a wait for the stream", |feed| feed.reached(&feed.await_stream(A)), 0),

@@ -8,13 +8,23 @@ mod reports;
 use cuda_order_check_engine::feed::{Feed, Memory, Observer};
 use cuda_order_check_engine::{EventId, Finding, Options, StreamId, ThreadId};
 
-/// How many findings there were, and their texts.
-#[derive(Default)]
-struct Count(usize, String);
+/// The thread that makes the calls, and what was found.
+struct Caller {
+    thread: ThreadId,
+    findings: Vec<Finding>,
+    /// Their texts, each as it was when it was found.
+    text: String,
+}
 
-impl Observer for Count {
+impl Default for Caller {
+    fn default() -> Self {
+        Self { thread: ThreadId(1), findings: Vec::new(), text: String::new() }
+    }
+}
+
+impl Observer for Caller {
     fn thread(&self) -> ThreadId {
-        ThreadId(1)
+        self.thread
     }
 
     fn thread_name(&self, thread: ThreadId) -> String {
@@ -22,8 +32,8 @@ impl Observer for Count {
     }
 
     fn finding(&mut self, finding: Finding) {
-        self.0 += 1;
-        self.1 += &finding.to_string();
+        self.text += &finding.to_string();
+        self.findings.push(finding);
     }
 }
 
@@ -34,12 +44,12 @@ const DEVICE: u64 = 0x7000;
 const PINNED: u64 = 0x9000;
 
 /// How many findings a program has: its calls, with device memory and a pinned page.
-fn findings(calls: impl FnOnce(&mut Feed<Count>)) -> usize {
-    let mut feed = Feed::new(Options::default(), Count::default());
+fn findings(calls: impl FnOnce(&mut Feed<Caller>)) -> usize {
+    let mut feed = Feed::new(Options::default(), Caller::default());
     feed.begin("calls", 1, None);
     feed.allocate(DEVICE, 4096, Memory::Device);
     feed.allocate(PINNED, 4096, Memory::Host);
     feed.event_create(EVENT, false);
     calls(&mut feed);
-    feed.observer().0
+    feed.observer().findings.len()
 }

@@ -1,10 +1,8 @@
 //! What reports say of the calls.
 
-use crate::feed::{A, B, Count, DEVICE, EVENT, findings};
-use cuda_order_check_engine::feed::{Feed, GraphNode, GraphWork, Memory, Observer};
-use cuda_order_check_engine::{
-    Access, EventId, Finding, GraphId, Options, Problem, StreamId, ThreadId, Warnings,
-};
+use crate::feed::{A, B, Caller, DEVICE, EVENT, findings};
+use cuda_order_check_engine::feed::{Feed, GraphNode, GraphWork, Memory};
+use cuda_order_check_engine::{Access, EventId, GraphId, Options, Problem, StreamId, Warnings};
 
 /// A misuse of an object, and a race, are each reported once for the two calls by their places: in a
 /// loop there is one, and of another call, or of another problem, there is another one.
@@ -50,7 +48,7 @@ fn what_is_found_again_is_reported_once() {
 #[test]
 fn a_call_that_goes_on_is_named() {
     for goes_on in [true, false] {
-        let mut feed = Feed::new(Options::default(), Count::default());
+        let mut feed = Feed::new(Options::default(), Caller::default());
         feed.begin("cuMemAlloc_v2", 1, None);
         feed.allocate(DEVICE, 4096, Memory::Device);
         feed.write(A, None, &[Access::write(DEVICE, 64)]);
@@ -63,32 +61,14 @@ fn a_call_that_goes_on_is_named() {
         feed.host(&[Access::read(DEVICE, 64)]);
         let name =
             if goes_on { "call #2 (cuMemcpyDtoH_v2) reads" } else { "(cuEventCreate) reads" };
-        assert!(feed.observer().1.contains(name), "{}", feed.observer().1);
+        assert!(feed.observer().text.contains(name), "{}", feed.observer().text);
     }
 }
 
 /// The place of each side in words, as a report in JSON has it.
 #[test]
 fn the_place_of_an_access_is_in_words() {
-    #[derive(Default)]
-    struct Places(Vec<String>);
-
-    impl Observer for Places {
-        fn thread(&self) -> ThreadId {
-            ThreadId(1)
-        }
-
-        fn thread_name(&self, thread: ThreadId) -> String {
-            thread.0.to_string()
-        }
-
-        fn finding(&mut self, finding: Finding) {
-            let report = finding.report().expect("an error");
-            self.0.extend([&report.first, &report.second].map(|side| side.agent.to_string()));
-        }
-    }
-
-    type Call = fn(&mut Feed<Places>);
+    type Call = fn(&mut Feed<Caller>);
     let node = |work| GraphNode { work, after: Vec::new() };
     let work = || vec![GraphWork::Work(vec![Access::write(DEVICE, 64)])];
     let others = || vec![GraphWork::Work(Vec::new())];
@@ -108,14 +88,16 @@ fn the_place_of_an_access_is_in_words() {
             ),
         ];
         for (other, second) in others {
-            let mut feed = Feed::new(Options::default(), Places::default());
+            let mut feed = Feed::new(Options::default(), Caller::default());
             feed.begin("calls", 1, None);
             feed.allocate(DEVICE, 4096, Memory::Device);
             feed.graph(GraphId(1), graph.clone());
             feed.launch(A, GraphId(1));
             feed.launched();
             other(&mut feed);
-            assert_eq!(feed.observer().0, [place, second]);
+            let report = feed.observer().findings[0].report().expect("an error");
+            let places = [&report.first, &report.second].map(|side| side.agent.to_string());
+            assert_eq!(places, [place, second]);
         }
     }
 }
@@ -124,7 +106,7 @@ fn the_place_of_an_access_is_in_words() {
 /// last one that it had until the report.
 #[test]
 fn a_stream_has_its_name_whenever_it_was_given() {
-    type Call = fn(&mut Feed<Count>);
+    type Call = fn(&mut Feed<Caller>);
     let named: Call = |feed| feed.stream_name(A, "uploads");
     let used: Call = |feed| feed.write(A, None, &[Access::write(DEVICE, 64)]);
     let other: Call = |feed| feed.write(B, None, &[Access::write(DEVICE, 64)]);
@@ -137,20 +119,20 @@ fn a_stream_has_its_name_whenever_it_was_given() {
         (&[named, renamed, used, other], Some("downloads")),
         (&[used, other, named], None),
     ] {
-        let mut feed = Feed::new(Options::default(), Count::default());
+        let mut feed = Feed::new(Options::default(), Caller::default());
         feed.begin("calls", 1, None);
         feed.allocate(DEVICE, 4096, Memory::Device);
         calls.iter().for_each(|call| call(&mut feed));
-        let Count(count, text) = feed.observer();
+        let (count, text) = (feed.observer().findings.len(), &feed.observer().text);
         let found = ["uploads", "downloads"].map(|name| text.contains(name).then_some(name));
-        assert_eq!((*count, found.into_iter().flatten().next()), (1, name), "{text}");
+        assert_eq!((count, found.into_iter().flatten().next()), (1, name), "{text}");
     }
 }
 
 /// A finding says what there was between its calls, and of much of it the last.
 #[test]
 fn the_last_calls_between_are_remembered() {
-    type Note = fn(&mut Feed<Count>, StreamId);
+    type Note = fn(&mut Feed<Caller>, StreamId);
     let query: Note = |feed, stream| {
         feed.record(EventId(stream.0), stream);
         feed.event_query(EventId(stream.0), false);
@@ -185,9 +167,9 @@ fn the_last_calls_between_are_remembered() {
                 continue;
             }
             let options = Options::new().warnings(Warnings::all());
-            let mut feed = Feed::new(options, Count::default());
+            let mut feed = Feed::new(options, Caller::default());
             let mut number = 0;
-            let mut begin = |feed: &mut Feed<Count>, name| {
+            let mut begin = |feed: &mut Feed<Caller>, name| {
                 number += 1;
                 feed.begin(name, number, None);
             };
@@ -209,14 +191,14 @@ fn the_last_calls_between_are_remembered() {
                 "was not done" => feed.host(&[Access::read(DEVICE, 64)]),
                 _ => feed.work(B, &[Access::read(DEVICE, 64)]),
             }
-            let found = &feed.observer().1;
+            let found = &feed.observer().text;
             let place = format!("{name}, {text}, {before} before and {after} after: {found}");
             assert!(found.contains("read"), "{place}");
             assert_eq!(found.contains(text), after < most, "{place}");
         }
     }
     // Of what a stream waited for and is not known, the last three.
-    let mut feed = Feed::new(Options::default(), Count::default());
+    let mut feed = Feed::new(Options::default(), Caller::default());
     for number in 1..=5 {
         feed.begin("cuStreamWaitEvent", number, None);
         feed.event_exported(EVENT, None);
@@ -224,6 +206,7 @@ fn the_last_calls_between_are_remembered() {
     }
     feed.work(A, &[Access::write(DEVICE, 64)]);
     feed.work(B, &[Access::read(DEVICE, 64)]);
-    let named = (1..=5).filter(|at| feed.observer().1.contains(&format!("call #{at} (cuStreamW")));
-    assert_eq!(named.collect::<Vec<_>>(), [3, 4, 5], "{}", feed.observer().1);
+    let named =
+        (1..=5).filter(|at| feed.observer().text.contains(&format!("call #{at} (cuStreamW")));
+    assert_eq!(named.collect::<Vec<_>>(), [3, 4, 5], "{}", feed.observer().text);
 }
