@@ -53,6 +53,11 @@ impl Folder {
         Self(folder)
     }
 
+    /// `None` without an interpreter.
+    fn with_python(name: &str) -> Option<Self> {
+        python().then(|| Self::new(name))
+    }
+
     fn read(&self, name: &str) -> String {
         fs::read_to_string(self.0.join(name)).expect("it was written")
     }
@@ -90,10 +95,7 @@ fn python() -> bool {
 
 #[test]
 fn a_report_has_the_lines_of_python() {
-    if !python() {
-        return;
-    }
-    let folder = Folder::new("report");
+    let Some(folder) = Folder::with_python("report") else { return };
     let options = "--exitcode 66 --json found.json";
     let (done, errors) = output(&folder, options, "begin(); upload(); clear(); print('end')");
     assert_eq!(done.status.code(), Some(66), "{errors}");
@@ -150,10 +152,7 @@ fn a_report_has_the_lines_of_python() {
 
 #[test]
 fn findings_are_left_out_by_class_and_by_suppression() {
-    if !python() {
-        return;
-    }
-    let folder = Folder::new("left-out");
+    let Some(folder) = Folder::with_python("left-out") else { return };
     fs::write(folder.0.join("known"), "# of the library\n\nfunction:clear\n").expect("a new file");
     fs::write(folder.0.join("other"), "kernel:clear\nclass:free\n").expect("a new file");
     for (options, status, summary) in [
@@ -178,10 +177,7 @@ fn findings_are_left_out_by_class_and_by_suppression() {
 
 #[test]
 fn a_signal_ends_the_program_after_the_summary() {
-    if !python() {
-        return;
-    }
-    let folder = Folder::new("signal");
+    let Some(folder) = Folder::with_python("signal") else { return };
     for signal in ["SIGTERM", "SIGHUP"] {
         // Its handler is the default, also where the tests ignore the signal: the process ends,
         // whatever it is in the middle of.
@@ -224,10 +220,7 @@ while True: time.sleep(0.01)";
 /// A program closes all descriptors, and opens files that get their numbers.
 #[test]
 fn a_program_that_closes_all_files_keeps_its_own() {
-    if !python() {
-        return;
-    }
-    let folder = Folder::new("descriptors");
+    let Some(folder) = Folder::with_python("descriptors") else { return };
     let program = "begin(); upload()
 os.closerange(3, 64)
 files = [os.open(f'data-{at}', os.O_CREAT | os.O_RDWR) for at in range(3, 64)]
@@ -249,10 +242,7 @@ sys.stdout.flush(); os._exit(0)";
 
 #[test]
 fn children_have_their_own_reports() {
-    if !python() {
-        return;
-    }
-    let folder = Folder::new("children");
+    let Some(folder) = Folder::with_python("children") else { return };
     // A child that begins before the first call, and a program that it starts.
     let program = "
 if len(sys.argv) > 1:
@@ -400,10 +390,7 @@ fn programs_without_the_library_are_named() {
 
 #[test]
 fn a_file_that_cannot_be_written_is_said_once() {
-    if !python() {
-        return;
-    }
-    let folder = Folder::new("full");
+    let Some(folder) = Folder::with_python("full") else { return };
     let program = "begin(); upload(); clear(); print('end')";
     for options in ["--log /dev/full", "--json /dev/full", "--log /nowhere/x", "--json /nowhere/x"]
     {
@@ -420,10 +407,7 @@ fn a_file_that_cannot_be_written_is_said_once() {
 /// Nobody reads standard error any more.
 #[test]
 fn a_closed_standard_error_does_not_end_the_program() {
-    if !python() {
-        return;
-    }
-    let folder = Folder::new("closed");
+    let Some(folder) = Folder::with_python("closed") else { return };
     let program = "signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 begin(); upload(); clear(); print('end')";
     for (options, planted) in [
@@ -519,10 +503,7 @@ os.execvp('python3', ['python3', 'program.py', 'again'])";
 /// A child without the file of suppressions has the driver all the same.
 #[test]
 fn a_process_with_wrong_settings_has_the_driver() {
-    if !python() {
-        return;
-    }
-    let folder = Folder::new("settings");
+    let Some(folder) = Folder::with_python("settings") else { return };
     fs::write(folder.0.join("known"), "class:free\n").expect("a new file");
     let program = "
 if len(sys.argv) > 1:
@@ -568,10 +549,7 @@ def nvtx(module, index, *types):
 
 #[test]
 fn streams_and_regions_have_the_names_of_nvtx() {
-    if !python() {
-        return;
-    }
-    let folder = Folder::new("nvtx");
+    let Some(folder) = Folder::with_python("nvtx") else { return };
     let program = format!(
         "{NVTX}
 begin()

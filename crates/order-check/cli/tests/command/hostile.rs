@@ -45,18 +45,18 @@ static void begin(void)
 }
 "#;
 
-pub(super) fn program(folder: &Folder, name: &str, source: &str) -> bool {
-    compiled(folder, name, &format!("{HEAD}{source}"), &["-rdynamic"])
+/// A folder with a program of this name. `None` without a compiler.
+pub(super) fn program(name: &str, source: &str) -> Option<Folder> {
+    let folder = Folder::new(name);
+    compiled(&folder, name, &format!("{HEAD}{source}"), &["-rdynamic"]).then_some(folder)
 }
 
 /// The command does not take a stand-in for the driver: its own, that of a command around it, or one
 /// that the loader gives for a name.
 #[test]
 fn a_stand_in_is_no_driver() {
-    let folder = Folder::new("stand-in");
-    if !program(&folder, "program", "int main(void) { begin(); return 0; }") {
-        return;
-    }
+    let source = "int main(void) { begin(); return 0; }";
+    let Some(folder) = program("program", source) else { return };
     let own = PathBuf::from(env!("CARGO_BIN_EXE_cuda-order-check"));
     let copy = folder.0.join("other-check");
     fs::copy(&own, &copy).expect("a copy");
@@ -118,10 +118,7 @@ fn a_stand_in_is_no_driver() {
 /// A handler of a signal ends the process, and has interrupted the allocator.
 #[test]
 fn an_end_in_a_handler_says_if_there_is_no_summary() {
-    let folder = Folder::new("handler");
-    if !program(&folder, "handler", HANDLER) {
-        return;
-    }
+    let Some(folder) = program("handler", HANDLER) else { return };
     for (how, summaries, lines) in
         [("free", 1, 0), ("locked", 0, 1), ("inside", 0, 1), ("default", 1, 0)]
     {
@@ -189,10 +186,7 @@ int main(int count, char **words)
 /// Calls of the C library that the system refuses, while pages are protected.
 #[test]
 fn bad_lists_are_refused_as_without_the_checker() {
-    let folder = Folder::new("lists");
-    if !program(&folder, "lists", LISTS) {
-        return;
-    }
+    let Some(folder) = program("lists", LISTS) else { return };
     let (done, errors) = run_compiled(&folder, &[], &["./lists"]);
     assert_eq!(done.status.code(), Some(0), "{:?} {errors}", done.status);
     assert!(errors.contains("order check: 0 findings in"), "{errors}");
@@ -306,10 +300,7 @@ fn programs_with_other_rights_heed_no_variables() {
 /// Another thread forks while the first call starts the checker.
 #[test]
 fn a_fork_during_the_start_has_all_of_it() {
-    let folder = Folder::new("fork");
-    if !program(&folder, "fork", FORK) {
-        return;
-    }
+    let Some(folder) = program("fork", FORK) else { return };
     // The start begins before the fork, or while a handler of the program holds the fork up.
     for order in ["start", "fork"] {
         let mut command = Command::new("timeout");
@@ -397,10 +388,7 @@ int main(int count, char **words)
 /// The driver crashes in a call with an object that was destroyed: the report comes before.
 #[test]
 fn uses_after_destroy_are_reported_before_the_call() {
-    let folder = Folder::new("destroyed");
-    if !program(&folder, "destroyed", DESTROYED) {
-        return;
-    }
+    let Some(folder) = program("destroyed", DESTROYED) else { return };
     for (at, name) in [
         "cuEventQuery",
         "cuEventSynchronize",

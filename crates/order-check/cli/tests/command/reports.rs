@@ -24,10 +24,7 @@ fn run(folder: &Folder, name: &str, case: &str) -> String {
 /// An event is recorded again although a waiter may mean its record before.
 #[test]
 fn records_that_are_lost_are_reported() {
-    let folder = Folder::new("records");
-    if !program(&folder, "records", RECORDS) {
-        return;
-    }
+    let Some(folder) = program("records", RECORDS) else { return };
     let late = "a thread that means call #";
     let lost = "does not wait for the work before call #";
     for (case, part) in [
@@ -103,10 +100,7 @@ int main(int count, char **words)
 /// A program that goes on after a call that has failed does not need the advice to make that call.
 #[test]
 fn reports_name_the_call_that_failed() {
-    let folder = Folder::new("failed");
-    if !program(&folder, "failed", FAILED) {
-        return;
-    }
+    let Some(folder) = program("failed", FAILED) else { return };
     for (case, name) in [
         ("record", Some("cuEventRecord")),
         ("wait", Some("cuStreamWaitEvent")),
@@ -171,10 +165,7 @@ int main(int count, char **words)
 /// Where an order is not known but counts as one, the summary says so.
 #[test]
 fn the_summary_has_the_orders_that_are_assumed() {
-    let folder = Folder::new("assumed");
-    if !program(&folder, "assumed", ASSUMED) {
-        return;
-    }
+    let Some(folder) = program("assumed", ASSUMED) else { return };
     let waits = "an access of the host is before a copy that waits";
     for (case, all) in [
         ("nothing", &[][..]),
