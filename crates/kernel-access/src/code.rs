@@ -10,6 +10,7 @@ use crate::decode::{DecodeError, INSTRUCTION, Instruction, Operand, Operation, R
 use crate::division;
 use crate::flow::{Graph, NoGraph};
 use crate::instruction::is_access;
+use crate::parameters::address_half;
 use crate::polls::polls;
 use crate::ptx::{self, Module, PtxError};
 use crate::touch::Span;
@@ -225,10 +226,16 @@ impl Code {
             return Constant::Grid(axis);
         }
         let (base, size) = self.parameters;
-        match offset.checked_sub(base) {
-            Some(at) if at < size => Constant::Parameter(at),
+        match (offset.checked_sub(base), address_half(self.architecture, offset)) {
+            (Some(at), _) if at < size => Constant::Parameter(at),
+            (None, Some(half)) => Constant::Address(half),
             _ => Constant::Unknown,
         }
+    }
+
+    /// How far before the parameters the address is that a constant has.
+    pub(crate) fn address_shift(&self) -> u32 {
+        if self.architecture < 90 { self.parameters.0 } else { 0 }
     }
 }
 
@@ -241,6 +248,8 @@ pub(crate) enum Constant {
     Grid(usize),
     /// The parameters from this byte on.
     Parameter(u32),
+    /// A half of the address by which parameters are read as memory is.
+    Address(u32),
     Unknown,
 }
 

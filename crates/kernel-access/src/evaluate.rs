@@ -58,6 +58,22 @@ pub(crate) struct Seen {
     pub(crate) bases: Words,
     /// The other words that may be in it.
     pub(crate) others: Words,
+    /// It reads the parameters, which nobody writes, and no other memory.
+    pub(crate) is_of_parameters: bool,
+}
+
+impl Seen {
+    fn new(at: usize, access: Access) -> Self {
+        Self {
+            at,
+            access,
+            bounds: (None, None),
+            gaps: Vec::new(),
+            bases: Words::new(),
+            others: Words::new(),
+            is_of_parameters: false,
+        }
+    }
 }
 
 /// What the evaluation found.
@@ -65,6 +81,9 @@ pub(crate) struct Found {
     pub(crate) accesses: Vec<Seen>,
     /// Words that may be in memory of any kind.
     pub(crate) stored: Words,
+    /// Where the parameters' address is read, if it may be in memory: what is read by it then is not
+    /// known to be a parameter.
+    pub(crate) stored_address: Option<usize>,
 }
 
 /// No fixed point was found in the time that is allowed.
@@ -141,6 +160,8 @@ pub(crate) struct Evaluator<'a> {
     launch: Option<&'a Launch>,
     symbols: Symbols,
     parameters: HashMap<u32, Symbol>,
+    /// The parameters' address, and where it was read first.
+    address: Option<(Symbol, usize)>,
     threads: [Symbol; 3],
     blocks: [Symbol; 3],
     sizes: [[Form; 3]; 2],
@@ -198,6 +219,7 @@ impl<'a> Evaluator<'a> {
             launch,
             symbols,
             parameters: HashMap::default(),
+            address: None,
             threads,
             blocks,
             sizes,
@@ -209,6 +231,8 @@ impl<'a> Evaluator<'a> {
             place: (0, 0, 0),
         };
         evaluator.rounds()?;
+        let is_stored = evaluator.stored.has_address();
+        let stored_address = evaluator.address.filter(|_| is_stored).map(|of| of.1);
         let Self { mut seen, mut stored, .. } = evaluator;
         // What is stored may have been loaded.
         stored.resolve(&Words::new());
@@ -216,7 +240,7 @@ impl<'a> Evaluator<'a> {
             one.bases.resolve(&stored);
             one.others.resolve(&stored);
         }
-        Ok(Found { accesses: seen, stored })
+        Ok(Found { accesses: seen, stored, stored_address })
     }
 
     /// Evaluates all blocks until nothing changes: a loop, with those in it, before what comes after it.

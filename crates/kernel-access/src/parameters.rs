@@ -47,7 +47,8 @@ impl std::error::Error for Unread {}
 ///
 /// It is a bound: each byte outside of it is never read, so an address that lies there is never
 /// used, whichever way the kernel goes. A byte inside may still have no effect. A parameter that is
-/// chosen by a computed index makes all parameters count as read.
+/// chosen by a computed index, or by the address that all parameters have together, makes all
+/// parameters count as read.
 ///
 /// # Errors
 ///
@@ -85,18 +86,22 @@ pub(crate) fn bytes_read_by(
                 Operand::Constant { bank: 0, offset, index } => {
                     let offset = u32::from(offset);
                     let behind = offset + bytes_of(instruction) as u32;
-                    if index != Register::Zero {
+                    let mut before = (offset..behind.min(base)).step_by(4);
+                    let is_address = |word| address_half(architecture, word).is_some();
+                    if index != Register::Zero || before.clone().any(is_address) {
                         read.fill(true);
-                    } else if (offset..behind.min(base))
-                        .step_by(4)
-                        .all(|word| is_launch_constant(architecture, word))
+                    }
+                    if index != Register::Zero {
+                        continue;
+                    }
+                    if !before
+                        .all(|word| is_address(word) || is_launch_constant(architecture, word))
                     {
-                        let [first, behind] = [offset, behind]
-                            .map(|at| read.len().min(at.saturating_sub(base) as usize));
-                        read.get_mut(first..behind).unwrap_or_default().fill(true);
-                    } else {
                         return Err(Unread::Address(at));
                     }
+                    let [first, behind] =
+                        [offset, behind].map(|at| read.len().min(at.saturating_sub(base) as usize));
+                    read.get_mut(first..behind).unwrap_or_default().fill(true);
                 }
                 Operand::Unknown => return Err(Unread::Address(at)),
                 _ => {}
@@ -128,6 +133,17 @@ fn bytes_of(instruction: &Instruction) -> usize {
         Operation::Other(_) => 8,
         _ => 4,
     }
+}
+
+/// Which half of the parameters' address among all addresses the word is, if it is one: 0 or 4. Before
+/// `sm_90` it is that of the bank that they are in.
+pub(crate) fn address_half(architecture: u32, offset: u32) -> Option<u32> {
+    let first = match architecture {
+        80..90 => 0x40,
+        90 => 0x198,
+        _ => 0x348,
+    };
+    offset.checked_sub(first).filter(|half| matches!(half, 0 | 4))
 }
 
 /// Whether the word before the parameters is one of those that compilers read: the sizes of the

@@ -6,7 +6,8 @@
 //!
 //! The first two are bounds: all threads are evaluated at once, and what is not understood may be
 //! anything. They are true if
-//! * the kernel is well-formed: it reads no register that it has not written;
+//! * the kernel is well-formed: it reads no register that it has not written, and by the address of its
+//!   parameters nothing beside them;
 //! * no loop of it turns more than 2^48 times;
 //! * it does not put an address together from conditions, one bit after the other;
 //! * what it divides by a number of the launch is divided as compilers do: code that makes the same
@@ -129,6 +130,9 @@ pub fn summary(code: &Code) -> Result<Summary, Unknown> {
     if let Some(at) = code.accesses().find(|at| !seen.contains(at)) {
         return Err(Unknown::NeverReached(at));
     }
+    if let Some(at) = found.stored_address {
+        return Err(Unknown::Parameters(Unread::Address(at)));
+    }
     let mut words: Vec<Word> = (0..code.parameters.1)
         .step_by(8)
         .map(|offset| Word {
@@ -147,7 +151,10 @@ pub fn summary(code: &Code) -> Result<Summary, Unknown> {
             use_it(&mut word.uses);
         }
     };
-    for Seen { access, bases, others, .. } in &found.accesses {
+    for Seen { access, bases, others, is_of_parameters, .. } in &found.accesses {
+        if *is_of_parameters {
+            continue;
+        }
         for offset in bases.iter() {
             of(offset, &|uses| uses.add(access.kind));
             if let Some(word) = based.get_mut(offset as usize / 8) {
@@ -263,7 +270,10 @@ pub fn may_touch(code: &Code, launch: &Launch) -> Result<Vec<Span>, Unknown> {
         .map_err(Unknown::Parameters)?;
     let found = evaluate(code, Some(launch))?;
     let mut spans: Vec<Span> = Vec::new();
-    for Seen { at, access, bounds, gaps, others, .. } in found.accesses {
+    for Seen { at, access, bounds, gaps, others, is_of_parameters, .. } in found.accesses {
+        if is_of_parameters {
+            continue;
+        }
         let count = i128::from(access.bytes);
         let bytes = match bounds {
             (Some(low), Some(high)) => range(low, high.saturating_add(count)),

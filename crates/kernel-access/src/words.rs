@@ -8,12 +8,16 @@ pub(crate) const MEMORY: u32 = u32::MAX;
 /// Stands for all words that the kernel stores anywhere, which are known at the end of an evaluation.
 pub(crate) const STORED: u32 = u32::MAX - 1;
 
-/// Parameters by the offsets of their words of eight bytes, [`MEMORY`] and [`STORED`]. A bit for each:
+/// Stands for the address that all parameters have together: any of them may be read by it.
+pub(crate) const ADDRESS: u32 = u32::MAX - 2;
+
+/// Parameters by the offsets of their words of eight bytes, [`MEMORY`], [`STORED`] and [`ADDRESS`]. A bit for each:
 /// an evaluation joins millions of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Words {
     memory: bool,
     stored: bool,
+    address: bool,
     /// Of the first 512 bytes; few kernels have more.
     first: u64,
     /// Of those behind, without zeros at the end.
@@ -34,6 +38,10 @@ impl Words {
             self.stored = true;
             return;
         }
+        if offset == ADDRESS {
+            self.address = true;
+            return;
+        }
         let (at, bit) = (offset as usize / 512, 1 << (offset / 8 % 64));
         let Some(at) = at.checked_sub(1) else {
             self.first |= bit;
@@ -51,6 +59,7 @@ impl Words {
         let other = other.borrow();
         self.memory |= other.memory;
         self.stored |= other.stored;
+        self.address |= other.address;
         self.first |= other.first;
         if self.more.len() < other.more.len() {
             self.more.resize(other.more.len(), 0);
@@ -64,13 +73,23 @@ impl Words {
         let inside = |(own, bits): (&u64, &u64)| own & !bits == 0;
         self.memory <= other.memory
             && self.stored <= other.stored
+            && self.address <= other.address
             && self.more.len() <= other.more.len()
             && inside((&self.first, &other.first))
             && self.more.iter().zip(&other.more).all(inside)
     }
 
+    /// Whether the parameters' address is among them.
+    pub(crate) fn has_address(&self) -> bool {
+        self.address
+    }
+
+    pub(crate) fn forget_address(&mut self) {
+        self.address = false;
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
-        !self.memory && !self.stored && self.first == 0 && self.more.is_empty()
+        !(self.memory || self.stored || self.address) && self.first == 0 && self.more.is_empty()
     }
 
     /// With these words in the place of [`STORED`].
@@ -87,7 +106,8 @@ impl Words {
         let offsets = all.zip(0..).flat_map(|(&bits, at)| {
             (0..64).filter(move |bit| bits >> bit & 1 != 0).map(move |bit| at * 512 + bit * 8)
         });
-        offsets.chain(self.stored.then_some(STORED)).chain(self.memory.then_some(MEMORY))
+        let others = [(self.address, ADDRESS), (self.stored, STORED), (self.memory, MEMORY)];
+        offsets.chain(others.into_iter().filter_map(|(has, one)| has.then_some(one)))
     }
 }
 
@@ -127,9 +147,10 @@ mod tests {
             for _ in 0..random(6) {
                 let which = random(2) as usize;
                 let most = [64, 130, 513][random(3) as usize];
-                let offset = match random(8) {
+                let offset = match random(9) {
                     0 => MEMORY,
                     1 => STORED,
+                    2 => ADDRESS,
                     _ => random(most) as u32 * 8,
                 };
                 sets[which].insert(offset);

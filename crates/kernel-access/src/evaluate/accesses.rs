@@ -15,6 +15,8 @@ impl Evaluator<'_> {
         at: usize,
     ) -> Option<Vec<Form>> {
         let global = matches!(access.space, Space::Global | Space::Generic);
+        // What may be in memory that is read.
+        let mut words = Words::from([MEMORY, STORED]);
         if global {
             let form = access.address.map(|address| {
                 let base = if address.wide {
@@ -30,14 +32,18 @@ impl Evaluator<'_> {
                     .and_then(|form| form.plus(1, &uniform)?.and(address.offset.into()))
                     .ok_or_else(|| self.words_of(&[&base, &uniform]))
             });
-            let mut seen = Seen {
-                at,
-                access,
-                bounds: (None, None),
-                gaps: Vec::new(),
-                bases: Words::new(),
-                others: Words::new(),
+            let size = u32::from(access.bytes);
+            let of_parameters = match &form {
+                Some(Ok(form)) if access.kind == AccessKind::Read => {
+                    self.in_parameters(state, form, size)
+                }
+                _ => None,
             };
+            if let Some((place, range)) = of_parameters {
+                self.seen.push(Seen { is_of_parameters: true, ..Seen::new(at, access) });
+                return self.parameters_read(state, &place, range, size);
+            }
+            let mut seen = Seen::new(at, access);
             match form {
                 Some(Ok(form)) => {
                     seen.bounds = self.symbols.bounds(&form, &state.facts);
@@ -56,6 +62,10 @@ impl Evaluator<'_> {
                 }
                 Some(Err(words)) => seen.others = words,
                 None => seen.others = self.all(),
+            }
+            if seen.others.has_address() {
+                // It may read any of them.
+                words.extend(self.all());
             }
             self.seen.push(seen);
         }
@@ -82,7 +92,6 @@ impl Evaluator<'_> {
             AccessKind::Atomic | AccessKind::Unknown => self.stored.extend(self.all()),
             AccessKind::Read | AccessKind::CopyToShared => {}
         }
-        let words = Words::from([MEMORY, STORED]);
         let count = one.destination.map_or(0, |(_, count)| count);
         if global && access.address.is_none() {
             // Textures may write fewer registers: what was in each may still be there.
@@ -107,5 +116,25 @@ impl Evaluator<'_> {
             return Some(forms);
         }
         Some((0..count).map(|_| self.single(&words)).collect())
+    }
+
+    /// What registers have of parameters that are read by their address.
+    fn parameters_read(
+        &mut self,
+        state: &State,
+        place: &Form,
+        (low, high): (u32, u32),
+        bytes: u32,
+    ) -> Option<Vec<Form>> {
+        if bytes <= 4 {
+            return Some(vec![self.parameter_at(place, (low, high), bytes)]);
+        }
+        let mut forms = Vec::new();
+        for part in (0..bytes).step_by(8) {
+            let place = place.and(part.into())?;
+            let form = self.parameter_at(&place, (low + part, high + part), 8);
+            forms.extend(self.halves(state, form)?);
+        }
+        Some(forms)
     }
 }

@@ -7,6 +7,12 @@ use crate::form::{Form, SINGLE};
 use crate::instruction::{ZERO, after, permuted, registers_of_a_source};
 use crate::words::{MEMORY, Words};
 
+/// Instructions whose result is a number with a fraction, or numbers packed: never an address.
+const FRACTIONS: [&str; 15] = [
+    "FADD", "FMUL", "FFMA", "MUFU", "MUFU.RCP", "F2FP", "HADD2", "HMUL2", "HFMA2", "HMMA", "HGMMA",
+    "DADD", "DMUL", "DFMA", "DMMA",
+];
+
 impl Evaluator<'_> {
     /// What the instruction writes.
     #[expect(clippy::too_many_lines, reason = "one arm for each operation")]
@@ -242,6 +248,9 @@ impl Evaluator<'_> {
                 Operand::Immediate(_) => {}
                 Operand::Unknown => words.extend(self.all()),
             }
+        }
+        if matches!(one.operation, Operation::Other(name) if FRACTIONS.contains(&name)) {
+            words.forget_address();
         }
         let Some((mut register, count)) = one.destination else { return (Vec::new(), Vec::new()) };
         if matches!(one.operation, Operation::Computed) && count == 2 {

@@ -5,11 +5,11 @@ use std::rc::Rc;
 use super::truth::Truth;
 use super::{DOUBLE, Evaluator, State, Value};
 use crate::code::Constant;
-use crate::decode::{Operand, Predicate, Register, Source};
+use crate::decode::{INSTRUCTION, Operand, Predicate, Register, Source};
 use crate::facts::Facts;
 use crate::form::{Form, SINGLE, gcd};
 use crate::instruction::after;
-use crate::words::{MEMORY, Words};
+use crate::words::{ADDRESS, MEMORY, Words};
 
 impl Evaluator<'_> {
     pub(super) fn predicate(&self, state: &State, predicate: Predicate) -> Truth {
@@ -183,6 +183,62 @@ impl Evaluator<'_> {
         }
     }
 
+    /// The address that the parameters have together, as its constant has it.
+    fn address(&mut self) -> Form {
+        let (symbol, _) = *self.address.get_or_insert_with(|| {
+            let all = (0..self.code.parameters.1).step_by(8).chain([ADDRESS]);
+            let symbol = self.symbols.fixed(0, DOUBLE - 1, all.collect());
+            (symbol, self.place.1.saturating_mul(INSTRUCTION))
+        });
+        Form { constant: -i128::from(self.code.address_shift()), terms: vec![(symbol, 1)] }
+    }
+
+    /// Where in the parameters an address is, if it is theirs and a number: from the first place to the
+    /// last one. Nothing else is read by their address.
+    pub(super) fn in_parameters(
+        &self,
+        state: &State,
+        address: &Form,
+        bytes: u32,
+    ) -> Option<(Form, (u32, u32))> {
+        let (symbol, _) = self.address?;
+        if address.factor(symbol) != 1 {
+            return None;
+        }
+        let place = address.plus(-1, &Form::symbol(symbol))?;
+        // A half of it may be in the rest.
+        if self.words_of(&[&place]).has_address() {
+            return None;
+        }
+        let last = self.code.parameters.1.checked_sub(bytes)?;
+        let (low, high) = self.symbols.bounds(&place, &state.facts);
+        let (low, high) =
+            (low.unwrap_or(0).max(0), high.map_or(last.into(), |high| high.min(last.into())));
+        (low <= high).then_some((place, (low as u32, high as u32)))
+    }
+
+    /// The parameter of at most eight bytes that is there.
+    pub(super) fn parameter_at(&mut self, at: &Form, (low, high): (u32, u32), bytes: u32) -> Form {
+        let any = |this: &mut Self, words: &Words| match bytes {
+            8 => this.double(words),
+            // Of less than a register it is not known how it is made wider.
+            _ => this.single(words),
+        };
+        if low == high && bytes >= 4 {
+            if let Some(form) = self.parameter(low, bytes) {
+                return form;
+            }
+        } else if bytes >= 4 {
+            let base = self.code.parameters.0;
+            let chosen = self.one_of(0, (base + low, base + high), Some(at.clone()), bytes);
+            if let Some(form) = chosen {
+                return form;
+            }
+        }
+        let words = (low & !7..high + bytes).step_by(8).collect();
+        any(self, &words)
+    }
+
     /// A constant of four or eight bytes, or less.
     pub(super) fn constant(
         &mut self,
@@ -228,6 +284,21 @@ impl Evaluator<'_> {
                 Some(form) => form,
                 None => any(self, &words_at(at)),
             },
+            (0, Constant::Address(half)) => {
+                let form = self.address();
+                let high = |this: &mut Self| this.symbols.quotient(&form, SINGLE, &state.facts);
+                match (half, bytes) {
+                    // The lower half is the same modulo 2^32.
+                    (0, 4 | 8) => Some(form),
+                    (4, 4) => high(self),
+                    _ => None,
+                }
+                .unwrap_or_else(|| {
+                    let mut words = self.all();
+                    words.insert(ADDRESS);
+                    any(self, &words)
+                })
+            }
             (0, Constant::Block(axis)) if bytes == 4 => self.sizes[0][axis].clone(),
             (0, Constant::Grid(axis)) if bytes == 4 => self.sizes[1][axis].clone(),
             (0, Constant::Block(_) | Constant::Grid(_)) => {

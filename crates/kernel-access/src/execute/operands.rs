@@ -52,7 +52,8 @@ impl State<'_> {
         }
         match self.code.constant(offset) {
             Constant::Parameter(at) => self.launch.parameter(at, bytes),
-            Constant::Unknown => None,
+            // What is read there is not what its memory holds.
+            Constant::Address(_) | Constant::Unknown => None,
             // Two sizes may be read at once.
             Constant::Block(_) | Constant::Grid(_) => {
                 let mut number = 0;

@@ -1,0 +1,148 @@
+//! All parameters have an address among those of memory, too: what is read by it is a parameter.
+
+mod common;
+
+use common::cubin;
+use cuda_kernel_access::code::{Code, Launch};
+use cuda_kernel_access::container::Cubin;
+use cuda_kernel_access::decode::AccessKind;
+use cuda_kernel_access::parameters::Unread;
+use cuda_kernel_access::touch::{Unknown, may_touch, summary, surely_touched};
+
+// Instructions of sm_90. Registers 16 and 17 have the parameters' address.
+const ADDRESS: u128 = 0x000e_a200_0000_0a00_0000_6600_ff10_7b82; // LDC.64 R16, c[0x0][0x198]
+const ANOTHER: u128 = 0x000e_a200_0000_0a00_0000_6400_ff10_7b82; // LDC.64 R16, c[0x0][0x190]
+const HALF: u128 = 0x000f_e200_0000_0f00_0000_0000_0011_7802; // MOV R17, 0x0
+const LOAD: u128 = 0x000e_a800_0c10_1b00_0000_0004_1002_7980; // LD.E.64 R2, desc[UR4][R16.64]
+const THREAD: u128 = 0x000e_2e00_0000_2100_0000_0000_0005_7919; // S2R R5, SR_TID.X
+const INDEX: u128 = 0x001f_ca00_078e_0210_0000_0008_0510_7825; // IMAD.WIDE R16, R5, 0x8, R16
+const PLACE: u128 = 0x001f_ca00_078e_0202_0000_000c_0502_7825; // IMAD.WIDE R2, R5, 0xc, R2
+const OUT: u128 = 0x000e_2200_0000_0a00_0000_8400_ff02_7b82; // LDC.64 R2, c[0x0][0x210]
+const STORE: u128 = 0x020f_e800_0c10_1904_0000_0006_0200_7986; // STG.E desc[UR4][R2.64], R6
+const STORE_ADDRESS: u128 = 0x020f_e800_0c10_1904_0000_0010_0200_7986; // STG.E desc[UR4][R2.64], R16
+const END: u128 = 0x000f_ea00_0380_0000_0000_0000_0000_794d; // EXIT
+
+const PLACES: [u64; 3] = [0x7f12_0000_0000, 0x7f13_0000_0000, 0x7f14_0000_0000];
+
+fn code(architecture: u32, program: &[u128]) -> Code {
+    let bytes: Vec<u8> = program.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let mut image = cubin(architecture, 7, &[("kernel", &bytes, &[(0, 8), (8, 8), (16, 8)])]);
+    // Where the parameters are in their bank.
+    let place = image.windows(4).position(|four| four == [0x10, 2, 24, 0]).expect("an attribute");
+    let base: u16 = match architecture {
+        80..90 => 0x160,
+        90 => 0x210,
+        _ => 0x380,
+    };
+    image[place..place + 2].copy_from_slice(&base.to_le_bytes());
+    let cubin = Cubin::parse(&image).expect("an image");
+    Code::new(architecture, &cubin.kernels[0]).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// What a launch of so many threads may touch.
+fn touched(code: &Code, threads: u32) -> Vec<(AccessKind, Option<std::ops::Range<u64>>)> {
+    let launch = Launch::new([1; 3], [threads, 1, 1], PLACES.map(u64::to_le_bytes).concat());
+    let spans = may_touch(code, &launch).expect("known");
+    // What is read there the executor does not know.
+    assert!(surely_touched(code, &launch).iter().all(|touch| touch.kind == AccessKind::Write));
+    spans.into_iter().map(|span| (span.kind, span.bytes)).collect()
+}
+
+/// Of each word whether it may be written by, and whether as a base.
+fn written(code: &Code) -> Vec<(bool, bool)> {
+    let words = summary(code).expect("known").words;
+    assert!(words.iter().all(|word| word.used && !word.uses.read));
+    words.iter().map(|word| (word.uses.written, word.as_base.written)).collect()
+}
+
+fn load(offset: u128) -> u128 {
+    LOAD | offset << 40
+}
+
+#[test]
+fn what_is_read_by_the_parameters_address_is_a_parameter() {
+    for (at, place) in PLACES.into_iter().enumerate() {
+        let code = code(90, &[THREAD, ADDRESS, load(8 * at as u128), PLACE, STORE, END]);
+        let expected: Vec<_> = (0..3).map(|word| (word == at, word == at)).collect();
+        assert_eq!(written(&code), expected);
+        // The parameters are no memory that anyone writes.
+        assert_eq!(touched(&code, 32), [(AccessKind::Write, Some(place..place + 31 * 12 + 4))]);
+    }
+}
+
+/// Before `sm_90` the address is that of the bank, with what is before the parameters.
+#[test]
+fn each_architecture_has_a_place_for_the_address() {
+    let old = [
+        0x000f_e200_0000_0a00_0000_1000_0004_7ab9, // ULDC.64 UR4, c[0x0][0x40]
+        0x000f_e200_0ff1_e03f_0000_0160_0404_7890, // UIADD3 UR4, UP0, UR4, 0x160, URZ
+        0x000f_c600_087f_e43f_0000_0005_3f05_7290, // UIADD3.X UR5, URZ, UR5, URZ, UP0, !UPT
+        0x000f_e200_0800_0f00_0000_0004_0002_7c02, // MOV R2, UR4
+        0x000f_e200_0800_0f00_0000_0005_0003_7c02, // MOV R3, UR5
+        0x000e_e200_0c10_1b00_0000_0808_0202_7980, // LD.E.64 R2, [R2.64+0x8]
+        0x0041_e600_0c10_1904_0000_0003_0200_7986, // STG.E [R2.64], R3
+        END,
+    ];
+    let new = [
+        0x000e_6200_0800_0a00_0000_6900_ff04_77ac, // LDCU.64 UR4, c[0x0][0x348]
+        0x000f_e400_0800_0f00_0000_0004_0002_7c02, // MOV R2, UR4
+        0x000f_ca00_0800_0f00_0000_0005_0003_7c02, // MOV R3, UR5
+        0x000e_a800_0c10_1b00_0000_0806_0202_7980, // LD.E.64 R2, desc[UR6][R2.64+0x8]
+        0x000f_e200_0c10_1906_0000_0005_0200_7986, // STG.E desc[UR6][R2.64], R5
+        END,
+    ];
+    let programs: [(&[u32], &[u128]); 2] = [(&[80, 86, 89], &old), (&[100, 103, 120], &new)];
+    for (architectures, program) in programs {
+        for &architecture in architectures {
+            let code = code(architecture, program);
+            assert_eq!(written(&code), [(false, false), (true, true), (false, false)]);
+            let place = PLACES[1];
+            assert_eq!(touched(&code, 1), [(AccessKind::Write, Some(place..place + 4))]);
+        }
+    }
+}
+
+#[test]
+fn an_index_chooses_one_of_the_parameters() {
+    let code = code(90, &[THREAD, ADDRESS, INDEX, LOAD, STORE, END]);
+    // Of any launch each, but none is known to be the one.
+    assert_eq!(written(&code), [(true, false); 3]);
+    let span = PLACES[0]..PLACES[1] + 4;
+    assert_eq!(touched(&code, 2), [(AccessKind::Write, Some(span))]);
+}
+
+/// Half of the address is another one.
+#[test]
+fn what_is_read_elsewhere_may_be_anything() {
+    let code = code(90, &[ADDRESS, HALF, LOAD, STORE, END]);
+    let read = (AccessKind::Read, Some(0..0x1_0000_0007));
+    assert_eq!(touched(&code, 1), [read, (AccessKind::Write, None)]);
+    let found = summary(&code).expect("known");
+    assert!(found.words.iter().all(|word| word.uses.read && word.uses.written));
+    assert!(found.memory.written);
+}
+
+/// What is loaded from memory may be the address then, and what is read by it a parameter.
+#[test]
+fn an_address_in_memory_is_not_followed() {
+    let code = code(90, &[OUT, ADDRESS, STORE_ADDRESS, END]);
+    assert_eq!(summary(&code), Err(Unknown::Parameters(Unread::Address(0x10))));
+    let span = PLACES[0]..PLACES[0] + 4;
+    assert_eq!(touched(&code, 1), [(AccessKind::Write, Some(span))]);
+}
+
+/// What is read beside the parameters is none of them.
+#[test]
+fn before_and_behind_the_parameters_is_something_else() {
+    for offset in [0xff_fff8, 24, 20] {
+        let code = code(90, &[ADDRESS, load(offset), STORE, END]);
+        let anywhere = [(AccessKind::Read, None), (AccessKind::Write, None)];
+        assert_eq!(touched(&code, 1), anywhere, "{offset:#x}");
+    }
+}
+
+#[test]
+fn another_constant_may_be_anything() {
+    let code = code(90, &[ANOTHER, LOAD, STORE, END]);
+    assert_eq!(summary(&code), Err(Unknown::Parameters(Unread::Address(0))));
+}
