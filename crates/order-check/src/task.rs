@@ -88,6 +88,11 @@ impl Points {
 pub struct Mark(pub(crate) Vec<Point>);
 
 impl Mark {
+    /// Whether there is no work to wait for.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Marks other work as well.
     pub(crate) fn join(&mut self, other: &Self) {
         let mut points = Points::default();

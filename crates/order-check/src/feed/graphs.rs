@@ -127,6 +127,9 @@ impl<O: Observer> Feed<O> {
     /// launches of the graph so far.
     pub fn objects_left(&mut self, graph: GraphId, objects: impl IntoIterator<Item = u64>) {
         let launches = self.checker.mark(What::Event(EventId(graph.0)));
+        if launches.is_empty() {
+            return;
+        }
         for object in objects {
             self.objects.entry(object).or_default().join(&launches);
         }

@@ -281,8 +281,10 @@ impl<O: Observer> MemoryFeed<O> {
     /// are no longer the values that streams wrote.
     pub fn forget_words(&mut self, address: u64, bytes: u64) {
         let around = address.saturating_sub(7)..address.saturating_add(bytes);
-        if self.words.range(around.clone()).next().is_some() {
-            self.words.retain(|address, _| !around.contains(address));
+        let words =
+            self.words.range(around).filter(|(at, (bytes, _))| *at + u64::from(*bytes) > address);
+        for at in words.map(|(at, _)| *at).collect::<Vec<u64>>() {
+            self.words.remove(&at);
         }
     }
 

@@ -243,6 +243,27 @@ fn a_destructor_is_after_the_launches_of_all_its_graphs() {
     }
 }
 
+/// An object whose graphs were never launched has nothing to wait for, and nothing is kept for it.
+#[test]
+fn an_object_of_no_launch_is_not_remembered() {
+    for launched in [true, false] {
+        findings(|feed| {
+            feed.graph(GraphId(1), vec![GraphNode { work: vec![], after: vec![] }]);
+            if launched {
+                feed.launch(A, GraphId(1));
+                feed.launched();
+            }
+            let before = feed.size().1;
+            feed.graph_destroy(GraphId(1), [7]);
+            assert_eq!(feed.size().1 - before, usize::from(launched), "launched: {launched}");
+            feed.object_released(7);
+            feed.destructor_begins();
+            feed.destructor_ends();
+            assert_eq!(feed.size().1, before, "launched: {launched}");
+        });
+    }
+}
+
 /// The places of the values of semaphores do not overlap.
 #[test]
 fn each_semaphore_has_a_place_of_its_own() {

@@ -60,32 +60,37 @@ fn memory_is_unregistered_after_its_uses() {
 #[test]
 fn words_end_with_their_memory() {
     type End = fn(&mut Feed<Caller>);
-    let ends: [(&str, End, bool); 5] = [
-        ("nothing", |_| (), true),
+    // Whether a word of eight bytes stays, and one of four.
+    let ends: [(&str, End, [bool; 2]); 7] = [
+        ("nothing", |_| (), [true; 2]),
         (
             "other memory",
             |feed| {
                 feed.free(PINNED);
                 feed.allocate(PINNED, 4096, Memory::Host);
             },
-            false,
+            [false; 2],
         ),
-        ("memory beside it", |feed| feed.allocate(PINNED + 4096, 64, Memory::Host), true),
-        ("a copy over a part of it", |feed| feed.forget_words(PINNED + 23, 1), false),
-        ("a copy behind it", |feed| feed.forget_words(PINNED + 24, 8), true),
+        ("memory beside it", |feed| feed.allocate(PINNED + 4096, 64, Memory::Host), [true; 2]),
+        ("a copy over a part of it", |feed| feed.forget_words(PINNED + 23, 1), [false, true]),
+        ("a copy over its first half", |feed| feed.forget_words(PINNED + 9, 8), [false; 2]),
+        ("a copy over its second half", |feed| feed.forget_words(PINNED + 20, 8), [false, true]),
+        ("a copy behind it", |feed| feed.forget_words(PINNED + 24, 8), [true; 2]),
     ];
     for (name, end, stays) in ends {
-        let cell = Cell { address: PINNED + 16, bytes: 8 };
-        let mut loads = 0;
-        findings(|feed| {
-            feed.word_written(cell, 7);
-            end(feed);
-            feed.find_stored(cell, || {
-                loads += 1;
-                7
+        for (bytes, stays) in [8, 4].into_iter().zip(stays) {
+            let cell = Cell { address: PINNED + 16, bytes };
+            let mut loads = 0;
+            findings(|feed| {
+                feed.word_written(cell, 7);
+                end(feed);
+                feed.find_stored(cell, || {
+                    loads += 1;
+                    7
+                });
             });
-        });
-        assert_eq!(loads, usize::from(stays), "{name}");
+            assert_eq!(loads, usize::from(stays), "{name}, {bytes} bytes");
+        }
     }
 }
 
