@@ -95,7 +95,7 @@ impl Node {
                     (Some(mine), Some(other)) => Arc::ptr_eq(mine, other) || mine.covers(other),
                 })
             }
-            // Both have the same height.
+            // The two trees have the same height, so a leaf meets a leaf only.
             _ => false,
         }
     }
@@ -126,7 +126,7 @@ impl Node {
                 }
                 Self::Inner(joined)
             }
-            // Both have the same height.
+            // The two trees have the same height, so a leaf meets a leaf only.
             _ => return one.clone(),
         })
     }
@@ -152,7 +152,7 @@ impl Node {
                 }
                 both.iter().any(Option::is_some).then(|| Arc::new(Self::Inner(both)))
             }
-            // Both have the same height.
+            // The two trees have the same height, so a leaf meets a leaf only.
             _ => None,
         }
     }
@@ -194,7 +194,7 @@ impl Node {
                     }
                 }
             }
-            // Both have the same height.
+            // The two trees have the same height, so a leaf meets a leaf only.
             _ => Some(this.clone()),
         }
     }

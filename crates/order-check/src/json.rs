@@ -28,7 +28,7 @@ impl Object {
         self.unfinished() + "}"
     }
 
-    /// What further fields may be added to.
+    /// The text without its last brace: the caller adds further fields.
     pub(crate) fn unfinished(&mut self) -> String {
         std::mem::take(&mut self.0)
     }

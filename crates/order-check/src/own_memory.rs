@@ -28,7 +28,7 @@ pub fn read(address: u64, count: usize) -> Vec<u8> {
     bytes
 }
 
-/// The same by the file that the memory is.
+/// Reads the process's own memory by the file `/proc/self/mem`.
 fn of_file(address: u64, count: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     let Ok(file) = File::open("/proc/self/mem") else { return bytes };

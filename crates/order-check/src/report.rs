@@ -293,7 +293,7 @@ impl From<Found> for Report {
         let order = order(&found);
         if found.turned {
             std::mem::swap(&mut found.first, &mut found.second);
-            // It is about the other order.
+            // That call was looked for with the two calls the other way round.
             found.between.last_before = None;
         }
         let Found { problem, first, second, shared, between, .. } = found;

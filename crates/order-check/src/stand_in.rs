@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
-/// What programs ask the loader for.
+/// The names under which programs ask the loader for the driver library.
 pub const NAMES: [&str; 2] = ["libcuda.so.1", "libcuda.so"];
 
 /// What the linker puts into a program, and leaves out of a library: the name of the loader of

@@ -181,7 +181,8 @@ impl Values {
                         Some(seen) => seen.meet(&write.clock),
                         None => write.clock.clone(),
                     });
-                    // Those after it are after what it is after.
+                    // The agent's later writes come after this one, so they have no less in common
+                    // with the others.
                     break;
                 }
             }

@@ -67,7 +67,7 @@ macro_rules! functions {
     };
 }
 
-/// One buffer.
+/// The list of the one buffer that a call like `read` has.
 fn one(first: *const c_void, bytes: size_t) -> core::array::IntoIter<calls::Buffer, 1> {
     [(first.addr(), bytes)].into_iter()
 }

@@ -197,7 +197,7 @@ impl Events {
         &self.streams.tasks.accesses.reports.warnings
     }
 
-    /// Forgets what all that may still come is after. Returns how much is left.
+    /// Forgets what everything that may still come is ordered after. Returns how much is left.
     pub(super) fn retire(&mut self) -> usize {
         let left = self.streams.retire();
         let floor = &self.streams.tasks.accesses.slots.floor;

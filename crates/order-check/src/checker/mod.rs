@@ -58,7 +58,7 @@ impl Checker {
         tasks.unseen_writers = unseen_writers;
         tasks.accesses.threads.order = host_order;
         tasks.accesses.reports.warnings = warnings;
-        // That of the host.
+        // The first slot is the host's.
         tasks.accesses.slots.begin();
         let graphs = Graphs::default();
         Self { events, graphs, retire_every, until_retire: retire_every }

@@ -67,8 +67,8 @@ impl<T> Recent<T> {
         Some(item)
     }
 
-    /// From which place on there may be some that are not before the new work. `former` is the last
-    /// time of who had its slot before.
+    /// The first place from which on there may be operations that are not before the new work.
+    /// `former` is the last time of the agent that had its slot before.
     fn skip(&mut self, new: &Entry, former: u64, is_before: &impl Fn(Slot, u64) -> bool) -> usize {
         let at = new.slot as usize;
         if self.seen.len() <= at {
@@ -102,7 +102,7 @@ fn comes_before(earlier: &Entry, new: &Entry, is_before: &impl Fn(Slot, u64) -> 
 #[derive(Debug, Default)]
 struct Addresses {
     all: Vec<u64>,
-    /// How many at the begin are gone.
+    /// How many of the first addresses are unused: their launches were removed.
     gone: usize,
 }
 
@@ -124,14 +124,15 @@ impl Addresses {
 pub(super) struct Nearby {
     /// Launches, each with how many addresses it has.
     launches: Recent<usize>,
-    /// The addresses of all of them.
+    /// The addresses of all launches, in the same order.
     addresses: Addresses,
     /// Other work, with the allocations that it is in.
     works: Recent<Vec<Place>>,
-    /// The allocations of all of it, each with the number of the last work in it, up to a number.
+    /// The allocations of all works before number `placed`, each with the number of the last work in
+    /// it.
     places: Vec<(Place, u64)>,
     placed: u64,
-    /// The allocations that two of them have in common.
+    /// The allocations that a launch and another operation have in common, during one look-up.
     common: Vec<Range<u64>>,
 }
 

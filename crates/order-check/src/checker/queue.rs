@@ -104,7 +104,7 @@ impl Queue {
                 }
             }
         }
-        // Nobody else sets it.
+        // A task ends once, so the clock is not set yet.
         let _ = task.point.clock.set(task.base);
     }
 

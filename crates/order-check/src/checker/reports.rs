@@ -48,7 +48,7 @@ fn same<T: ?Sized>(one: &Arc<T>, other: &Arc<T>) -> bool {
 }
 
 impl Sight {
-    /// `None` if its place takes more to find out.
+    /// `None` if only the text of a backtrace gives the place of the call.
     fn new((call, agent): At<'_>) -> Option<Self> {
         let path = Self::path(call)?;
         let (given, created) = (agent.stream_name(), Self::created(agent));
@@ -67,7 +67,8 @@ impl Sight {
         agent.stream_created().map(|call| call.number)
     }
 
-    /// Whether the other one surely has the same place. A stream may have got a name since.
+    /// Whether another side surely has the same place. If its stream got a name in between, the
+    /// place may be another one.
     fn is(&self, path: Option<u64>, (call, agent): At<'_>) -> bool {
         self.path == path
             && match (&self.agent.0, &agent.0) {
@@ -109,10 +110,10 @@ pub(super) struct Reports {
     findings: Vec<Finding>,
     /// The pairs of places that were found: where their numbers are.
     reported: HashMap<(Place, Place), usize>,
-    /// How often each was found.
+    /// How often each pair was found.
     times: Vec<u64>,
-    /// Some of them, by what their places are made of: a program that goes on finds the same again
-    /// and again.
+    /// The pairs that were found last, by what their places are made of: a program that is wrong in
+    /// a loop finds the same pairs again and again.
     seen: VecDeque<([Sight; 2], usize)>,
     warned: HashSet<(Place, Place)>,
     /// The places that backtraces stand for, by their paths.
@@ -298,7 +299,7 @@ impl Reports {
         Some([one?, two?])
     }
 
-    /// Where the number of a pair is.
+    /// The index of a pair's count in `times`.
     fn pair(&self, one: &Place, two: &Place) -> Option<usize> {
         let pair = (one.clone(), two.clone());
         let at = self.reported.get(&pair).or_else(|| self.reported.get(&(pair.1, pair.0)));

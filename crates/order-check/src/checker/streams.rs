@@ -41,7 +41,7 @@ struct Context {
     legacy_count: u64,
     /// Blocking streams with work that the legacy default stream has not waited for.
     fresh: Vec<StreamId>,
-    /// The same of streams that are destroyed.
+    /// The ends of such streams that are destroyed.
     fresh_gone: Points,
     /// Its work that is in none of its streams: they are destroyed, or are another context's.
     elsewhere: Points,
@@ -121,7 +121,7 @@ impl Streams {
         }
     }
 
-    /// The next operation of a stream, which also waits for `after`.
+    /// Submits the next operation of a stream, which also waits for `after`.
     pub(super) fn in_stream(
         &mut self,
         call: &Arc<Call>,
@@ -223,7 +223,7 @@ impl Streams {
         own.is_some_and(|state| self.tasks.saw(by, &state.tail))
     }
 
-    /// What a call that waits for a stream waits for.
+    /// The ends of the work for which a call waits that waits for a stream.
     pub(super) fn work_of_stream(&self, stream: StreamId) -> Vec<Point> {
         let Some(state) = self.streams.get(&stream) else { return Vec::new() };
         let mut points = vec![state.tail.clone()];
@@ -238,7 +238,7 @@ impl Streams {
         points
     }
 
-    /// What a call that waits for a context waits for.
+    /// The ends of the work for which a call waits that waits for a context.
     pub(super) fn work_of_context(&self, context: ContextId) -> Vec<Point> {
         let Some(context) = self.contexts.get(&context) else { return Vec::new() };
         let streams = context.streams.iter().filter_map(|stream| self.streams.get(stream));
@@ -366,7 +366,7 @@ impl Streams {
         self.tasks.drain();
     }
 
-    /// Forgets what all that may still come is after. Returns how much is left.
+    /// Forgets what everything that may still come is ordered after. Returns how much is left.
     pub(super) fn retire(&mut self) -> usize {
         let left = self.tasks.retire();
         let floor = &self.tasks.accesses.slots.floor;

@@ -50,7 +50,7 @@ pub struct Certainty<'a> {
     pub text: &'a str,
 }
 
-/// What is said of a report besides what it has.
+/// What a text says of a report that the report itself does not have.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct With<'a> {
     pub(crate) class: &'a str,

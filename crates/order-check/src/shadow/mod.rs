@@ -141,7 +141,7 @@ impl Shadow {
                 self.spans.push(span);
                 continue;
             }
-            // What is touched already has the reads.
+            // The segments of parts that were touched before have the reads already.
             let inside = |old: &Range<u64>| old.start < part.end && part.start < old.end;
             let mut at = part.start;
             let mut others: Vec<Range<u64>> =
