@@ -3,7 +3,7 @@
 use crate::feed::{A, B, Caller, DEVICE, EVENT, PINNED, findings};
 use cuda_order_check_engine::feed::{Feed, GraphNode, GraphWork, Memory, Semaphore};
 use cuda_order_check_engine::{
-    Access, Cell, Compare, GraphId, HostOrder, Options, StreamId, ThreadId,
+    Access, Cell, Compare, ContextId, GraphId, HostOrder, Options, StreamId, ThreadId,
 };
 
 /// A binary semaphore has no value. Each launch that waits is after the signal with its number.
@@ -191,6 +191,24 @@ fn launches_are_not_after_those_of_a_graph_that_is_gone() {
             launch(feed, B);
         });
         assert_eq!(found, usize::from(!same), "the same graph: {same}");
+    }
+}
+
+/// A copy that is captured is no work yet, and none of another context.
+#[test]
+fn captured_work_is_no_other_contexts() {
+    for captured in [true, false] {
+        let found = findings(|feed| {
+            feed.work(A, &[Access::write(DEVICE, 64)]);
+            if captured {
+                feed.capture_begin(A);
+            }
+            feed.contexts_share(&[ContextId(7)], A);
+            let awaited = feed.await_contexts(&[ContextId(7)]);
+            feed.reached(&awaited);
+            feed.host(&[Access::read(DEVICE, 64)]);
+        });
+        assert_eq!(found, usize::from(captured), "captured: {captured}");
     }
 }
 
