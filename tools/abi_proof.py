@@ -1,7 +1,7 @@
 """Compares wrapper.h and wrapper-more.h with the vendor's headers, and their bindings with them.
 
 Every function-pointer typedef, record layout and constant of the two is looked up in cuda.h and
-cudaTypedefs.h of several CUDA versions from 11.8 to 13.5. Those headers come out of the vendor's
+cudaTypedefs.h of several CUDA versions from 11.8 on. Those headers come out of the vendor's
 PyPI wheels, are kept under the target folder and never enter the repository. vendor-docs/abi.md
 lists what is compared, and the rules.
 """

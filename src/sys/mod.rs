@@ -42,6 +42,8 @@ mod bindings {
 
 mod abi;
 #[cfg(feature = "__abi")]
+mod exports;
+#[cfg(feature = "__abi")]
 #[doc(hidden)]
 pub mod more;
 mod padded;

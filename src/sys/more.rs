@@ -20,6 +20,7 @@ mod bindings {
 
 pub use bindings::*;
 
+pub use super::exports::NEWEST;
 use super::symbols::parse_typedef;
 
 /// A line has the exported function, its typedef, and the typedef of its per-thread-default-stream
@@ -305,7 +306,7 @@ macro_rules! __passing {
 
         impl<O: PassedAs<T>, T> PassedAs<*mut T> for *mut O {}
         impl<O: PassedAs<T>, T> PassedAs<*const T> for *const O {}
-        /// What the driver may write is only read.
+        /// The own function only reads what the driver may write.
         impl<O: PassedAs<T>, T> PassedAs<*mut T> for *const O {}
         /// No matter what is there.
         impl<T> PassedAs<T> for core::ffi::c_void {}

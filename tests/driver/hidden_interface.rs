@@ -15,8 +15,17 @@ use crate::common::Gpu;
 use cuda_events::sys::more::{
     CUDA_ARRAY3D_DESCRIPTOR, CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v2,
     CUDA_MEMSET_NODE_PARAMS, CUgraphExecUpdateResult, CUgraphExecUpdateResultInfo,
-    CUgraphInstantiateResult, CUlaunchConfig, CUmemLocation, VERSIONS, types,
+    CUgraphInstantiateResult, CUlaunchConfig, CUmemLocation, NEWEST, VERSIONS, types,
 };
+
+/// The grammar of the list of exports.
+#[cfg(feature = "__abi")]
+macro_rules! names {
+    ($($name:ident $($version:literal)?),*) => { &[$(stringify!($name)),*] };
+}
+
+#[cfg(feature = "__abi")]
+const _: &[&str] = cuda_events::__for_each_export!(names);
 
 /// Exactly these methods: with one more that has no default, no older implementation compiles.
 struct Clock;

@@ -22,6 +22,7 @@ use crate::harness::{Failure, Mode, attempt};
 use crate::scenarios::{SCENARIOS, Scenario};
 use cuda_events::sys::{CUresult, ENTRY_POINTS, Function};
 use cuda_events::{Driver, Error, IpcEventDescriptor, LoadOptions, Version};
+use cuda_soft_driver::exports::NEWEST;
 use cuda_soft_driver::{OnMisuse, SoftDriver};
 
 /// What a driver can plausibly answer, and one code that nobody knows.
@@ -61,7 +62,7 @@ struct Plan {
 
 const PLANS: &[Plan] = &[
     // The newest that the software driver has: a new function is tested from the start.
-    Plan { version: (13, 5), stacked: false, per_thread: false, codes: CODES },
+    Plan { version: NEWEST, stacked: false, per_thread: false, codes: CODES },
     Plan { version: (13, 0), stacked: true, per_thread: false, codes: FEWER },
     Plan { version: (12, 4), stacked: true, per_thread: true, codes: FEWER },
     Plan { version: (11, 4), stacked: false, per_thread: true, codes: FEWER },

@@ -11,10 +11,11 @@ use crate::harness::attempt;
 use crate::scenarios::SCENARIOS;
 use cuda_events::sys::{ENTRY_POINTS, Function};
 use cuda_events::{Driver, Error, LoadOptions, Version};
+use cuda_soft_driver::exports::NEWEST;
 use cuda_soft_driver::{OnMisuse, SoftDriver};
 
 const VERSIONS: &[(u32, u32)] =
-    &[(11, 0), (11, 4), (11, 8), (12, 0), (12, 4), (12, 8), (13, 0), (13, 5)];
+    &[(11, 0), (11, 4), (11, 8), (12, 0), (12, 4), (12, 8), (13, 0), NEWEST];
 
 /// Entry points of one purpose, the newest first: of those that a driver has the first is called,
 /// and no other.

@@ -167,11 +167,14 @@ mod stream;
 mod sync;
 mod values;
 
+#[doc(hidden)]
+pub use cuda_events::__for_each_export as for_each_export;
+
 /// The list of the driver's exports.
 pub mod exports {
-    pub use crate::front::exports::EXPORTS;
     #[doc(hidden)]
     pub use crate::front::exports::{COUNT, Id};
+    pub use crate::front::exports::{EXPORTS, NEWEST};
     #[doc(hidden)]
     pub use crate::front::functions::{Address, Slot, addresses};
 }

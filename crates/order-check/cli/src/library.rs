@@ -29,7 +29,7 @@ struct Slot {
 }
 
 macro_rules! trampolines {
-    ($($name:ident)*) => {
+    ($($name:ident $($version:literal)?),*) => {
         #[allow(non_upper_case_globals)]
         mod slots {
             use super::{AtomicBool, AtomicPtr, AtomicU64, Slot, c_void, first_call};

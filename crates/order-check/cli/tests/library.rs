@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use cuda_events::{Context, Device, Driver, Event, EventFlags, Stream, StreamOptions};
-use cuda_order_check_preload::for_each_name;
 use cuda_test_harness::child::{command, full_name, own_binary, role};
 use cuda_test_harness::shared_library;
 
@@ -242,19 +241,4 @@ fn each_process_has_its_own_summary() {
         assert_eq!(found, expected, "{role}");
         fs::remove_dir_all(folder).expect("it was made here");
     }
-}
-
-#[test]
-fn the_list_has_the_software_drivers_names() {
-    macro_rules! list {
-        ($($name:ident)*) => { [$(stringify!($name),)*] };
-    }
-    let names = for_each_name!(list);
-    let lists = include_str!("../../../soft-driver/src/front/exports.rs");
-    let words = lists.split(|sign: char| !sign.is_ascii_alphanumeric() && sign != '_');
-    let exports =
-        words.filter(|word| word.starts_with("cu") && word.as_bytes()[2].is_ascii_uppercase());
-    let missing: Vec<&str> = exports.filter(|name| !names.contains(name)).collect();
-    assert_eq!(missing, [""; 0]);
-    assert!(names.is_sorted());
 }

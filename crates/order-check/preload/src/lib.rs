@@ -30,7 +30,6 @@ mod abi;
 mod call;
 mod code;
 mod elf;
-mod exports;
 mod fork;
 mod guard;
 mod hooks;
@@ -48,6 +47,8 @@ mod thunks;
 mod walk;
 mod watch;
 
+/// Calls a macro with the names that the stand-in exports.
+pub use cuda_events::__for_each_export as for_each_name;
 pub use elf::Elf;
 pub use fork::{watch_forks, whole};
 pub use hooks::declare::{declare, flush, name_stream, take_findings};

@@ -200,7 +200,7 @@ mod tests {
         }
         // Whatever is exported and asks, or sets an attribute, of an object or of all.
         macro_rules! all {
-            ($($name:ident)*) => { [$(stringify!($name)),*] };
+            ($($name:ident $($version:literal)?),*) => { [$(stringify!($name)),*] };
         }
         let exported = crate::for_each_name!(all);
         for name in exported.iter().filter(|name| !is_like_a_hooked_one(name)) {

@@ -282,7 +282,7 @@ mod tests {
             ("", "there is no program"),
             ("--devices", "`--devices` has no value"),
             ("--device 2 a", "there is no setting `device`: use version, devices"),
-            ("--version 9.0 a", "use 11.0 to 13.5"),
+            ("--version 9.0 a", "use 11.0 to "),
             ("--exitcode 300 a", "use 0 to 255"),
             ("--leaks off a", "use report, ignore or fail"),
             ("--order-log /a,b a", "no comma"),

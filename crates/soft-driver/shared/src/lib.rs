@@ -70,24 +70,12 @@ macro_rules! function {
 }
 
 macro_rules! export {
-    ({ $($module:tt { $(
-        $name:ident $($version:literal)? $(, $twin:ident $($twin_version:literal)?)? => $body:ident;
-    )* })* } { $($without:ident $($without_version:literal)?),* }) => {
-        $($(
-            function!($name);
-            $(function!($twin);)?
-        )*)*
-        $(function!($without);)*
+    ($($name:ident $($version:literal)?),*) => {
+        $(function!($name);)*
 
         /// The addresses of the exports, in the order of the list.
         fn exported() -> Vec<usize> {
-            vec![
-                $($(
-                    $name as *const () as usize,
-                    $($twin as *const () as usize,)?
-                )*)*
-                $($without as *const () as usize,)*
-            ]
+            vec![$($name as *const () as usize),*]
         }
     };
 }

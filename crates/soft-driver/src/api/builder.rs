@@ -9,7 +9,7 @@ use cuda_order_check_engine::{HostOrder, Warnings};
 use crate::abi::*;
 use crate::api::driver::{self, SoftDriver};
 use crate::engine::channel::MOST_CHANNELS;
-use crate::front::exports::EXPORTS;
+use crate::front::exports::{EXPORTS, NEWEST};
 use crate::front::faults::Fault;
 use crate::machine::config::{Config, OnDeadlock, OnMisuse, OrderCheck, Rules, Scheduler, Time};
 
@@ -97,7 +97,7 @@ impl Default for Builder {
 }
 
 /// The CUDA versions that the list of exports covers.
-const VERSIONS: core::ops::RangeInclusive<(u32, u32)> = (11, 0)..=(13, 5);
+const VERSIONS: core::ops::RangeInclusive<(u32, u32)> = (11, 0)..=NEWEST;
 
 impl SoftDriver {
     /// Creates a driver of CUDA 13.0 with one device.
@@ -136,7 +136,10 @@ impl Builder {
             self.config.version = (major * 1000 + minor * 10) as i32;
         }
         self.refuse_unless(good, || {
-            format!("version {major}.{minor} is not supported: use 11.0 to 13.5")
+            let (newest, minor_of_newest) = NEWEST;
+            format!(
+                "version {major}.{minor} is not supported: use 11.0 to {newest}.{minor_of_newest}"
+            )
         })
     }
 

@@ -175,6 +175,7 @@ const SETTINGS: &[(&str, &str)] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exports::NEWEST;
 
     #[test]
     fn text() {
@@ -222,6 +223,9 @@ mod tests {
     #[test]
     fn every_setting_is_listed_everywhere() {
         let (page, code) = (include_str!("../../README.md"), include_str!("builder.rs"));
+        let (major, minor) = NEWEST;
+        let versions = SETTINGS[0].1;
+        assert!(versions.ends_with(&format!("to `{major}.{minor}`")), "the newest: {versions}");
         for (name, takes) in SETTINGS {
             let row = format!("| `{name}` | {takes} |");
             assert!(page.contains(&row), "the page lacks {row}");
@@ -233,12 +237,16 @@ mod tests {
 
     #[test]
     fn what_makes_no_sense_is_refused() {
+        let (major, minor) = NEWEST;
+        let newest = format!("use 11.0 to {major}.{minor}");
+        let newer = format!("version={major}.{}", minor + 1);
+        for version in ["version=10.0", "version=99.99", &newer, "version=4294967295.0"] {
+            let error = Builder::from_text(version).expect_err(version);
+            assert!(error.contains(&newest), "{version}: {error}");
+        }
         for (text, message) in [
-            ("version=10.0", "version 10.0 is not supported: use 11.0 to 13.5"),
-            ("version=99.99", "use 11.0 to 13.5"),
-            ("version=13.6", "use 11.0 to 13.5"),
-            ("version=12.10", "use 11.0 to 13.5"),
-            ("version=4294967295.0", "use 11.0 to 13.5"),
+            ("version=10.0", "version 10.0 is not supported: use 11.0 to"),
+            ("version=12.10", "version 12.10 is not supported: use 11.0 to"),
             ("devices=9", "use 0 to 8"),
             ("ipc_slots=4097", "use 0 to 4096"),
             ("connections=0", "0 channels are not supported: use 1 to 32"),

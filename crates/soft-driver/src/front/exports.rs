@@ -1,23 +1,20 @@
-//! The one list of what the driver exports.
+//! What the driver exports, and the bodies.
 //!
-//! A group is a module and has its entry points: the exported name, its per-thread-default-stream
-//! twin where there is one, and the body, a function of that module. The parameters of the body are
-//! those of the C function, whose type is compared with them when this compiles. `cuda-events`
-//! declares it and has the version; only a name that it does not declare has one here. Names without
-//! a body are there because a program that is linked against them, or looks all of them up when it
-//! starts, has to find them. The C functions, the table that `cuGetProcAddress` and
+//! The names are those of `cuda_events::__for_each_export`. A group here is a module and has its
+//! entry points: the exported name, its per-thread-default-stream twin where there is one, and the
+//! body, a function of that module. The parameters of the body are those of the C function, whose
+//! type is compared with them when this compiles. A name without a body returns
+//! `CUDA_ERROR_NOT_SUPPORTED`: a program that is linked against it, or looks all of them up when it
+//! starts, has to find it. The C functions, the table that `cuGetProcAddress` and
 //! [`resolve`](crate::SoftDriver::resolve) look in, the exports of the shared library and the names
-//! in the call log all come from it.
+//! in the call log all come from these two lists.
 
 use crate::front::export::Export;
 pub use crate::machine::call_frame::Id;
 
-/// Calls `$callback!` with the groups, and with the names that have no body and return
-/// `CUDA_ERROR_NOT_SUPPORTED`.
-#[macro_export]
-#[doc(hidden)]
-macro_rules! for_each_export {
-    ($callback:ident) => { $callback! { {
+/// Calls `$callback!` with the groups.
+macro_rules! for_each_body {
+    ($callback:ident) => { $callback! {
         [init] {
             cuInit => init;
             cuDriverGetVersion => driver_get_version;
@@ -30,7 +27,7 @@ macro_rules! for_each_export {
         }
         [front::functions] {
             cuGetProcAddress => get_proc_address_v1;
-            cuGetProcAddress_v2, cuGetProcAddress_v2_ptsz 12000 => get_proc_address;
+            cuGetProcAddress_v2, cuGetProcAddress_v2_ptsz => get_proc_address;
         }
         [device] {
             cuDeviceGet => device_get;
@@ -218,8 +215,8 @@ macro_rules! for_each_export {
         [kernel::modules] {
             cuGetExportTable => get_export_table;
             cuModuleGetLoadingMode => module_get_loading_mode;
-            cuProfilerStart 4000 => profiler_switch;
-            cuProfilerStop 4000 => profiler_switch;
+            cuProfilerStart => profiler_switch;
+            cuProfilerStop => profiler_switch;
             cuKernelGetName => function_name;
             cuFuncGetName => function_name;
             cuModuleLoad => module_load;
@@ -432,191 +429,52 @@ macro_rules! for_each_export {
             cuGraphRetainUserObject => graph_retain_user_object;
             cuGraphReleaseUserObject => graph_release_user_object;
         }
-    } {
-        cuCheckpointOperationComplete, cuCheckpointProcessCheckpoint,
-        cuCheckpointProcessGetRestoreThreadId, cuCheckpointProcessGetState,
-        cuCheckpointProcessLock, cuCheckpointProcessRestore, cuCheckpointProcessUnlock,
-        cuCoredumpDeregisterCompleteCallback, cuCoredumpDeregisterStartCallback,
-        cuCoredumpGetAttribute, cuCoredumpGetAttributeGlobal, cuCoredumpRegisterCompleteCallback,
-        cuCoredumpRegisterStartCallback, cuCoredumpSetAttribute, cuCoredumpSetAttributeGlobal,
-        cuDestroyExternalMemory, cuDevSmResourceSplit, cuDeviceGetHostAtomicCapabilities,
-        cuDeviceGetP2PAtomicCapabilities, cuDeviceRegisterAsyncNotification,
-        cuDeviceUnregisterAsyncNotification, cuExternalMemoryGetMappedBuffer,
-        cuGraphAddExternalSemaphoresSignalNode, cuGraphAddExternalSemaphoresWaitNode,
-        cuGraphExecExternalSemaphoresSignalNodeSetParams,
-        cuGraphExecExternalSemaphoresWaitNodeSetParams,
-        cuGraphExternalSemaphoresSignalNodeGetParams, cuGraphExternalSemaphoresSignalNodeSetParams,
-        cuGraphExternalSemaphoresWaitNodeGetParams, cuGraphExternalSemaphoresWaitNodeSetParams,
-        cuGreenCtxGetId, cuImportExternalMemory, cuLogsDumpToFile, cuLogsRegisterCallback,
-        cuLogsUnregisterCallback, cuStreamBeginCaptureToCig, cuStreamBeginCaptureToCig_ptsz,
-        cuStreamBeginRecaptureToGraph, cuStreamBeginRecaptureToGraph_ptsz, cuStreamEndCaptureToCig,
-        cuStreamEndCaptureToCig_ptsz, cuStreamGetDevResource, cuStreamGetDevResource_ptsz,
-        cuArray3DCreate 2000, cuArray3DCreate_v2 3020, cuArray3DGetDescriptor 2000,
-        cuArray3DGetDescriptor_v2, cuArrayCreate 2000, cuArrayCreate_v2 3020,
-        cuArrayDestroy 2000, cuArrayGetDescriptor 2000, cuArrayGetDescriptor_v2 3020,
-        cuArrayGetMemoryRequirements 11060, cuArrayGetPlane 11020, cuArrayGetSparseProperties 11010,
-        cuCtxCreate 2000, cuCtxGetExecAffinity 11040,
-        cuDeviceGetCliqueCount 13040, cuDeviceGetCliqueInfo 13040,
-        cuDeviceGetExecAffinitySupport 11040, cuDeviceGetFabricClusterUuid 13040,
-        cuDeviceGetGraphMemAttribute 11040, cuDeviceGetNvSciSyncAttributes 10020,
-        cuDeviceGetProperties 2000, cuDeviceGetTexture1DLinearMaxWidth 11010,
-        cuDeviceGraphMemTrim 11040, cuDeviceSetGraphMemAttribute 11040, cuDeviceTotalMem 2000,
-        cuEGLStreamConsumerAcquireFrame 7000, cuEGLStreamConsumerConnect 7000,
-        cuEGLStreamConsumerConnectWithFlags 8000, cuEGLStreamConsumerDisconnect 7000,
-        cuEGLStreamConsumerReleaseFrame 7000, cuEGLStreamProducerConnect 7000,
-        cuEGLStreamProducerDisconnect 7000, cuEGLStreamProducerPresentFrame 7000,
-        cuEGLStreamProducerReturnFrame 7000, cuEventCreateFromEGLSync 9000,
-        cuExternalMemoryGetMappedMipmappedArray 10000, cuFabricCpyBatchAsync 13050,
-        cuFabricCpyBatchAsync_ptsz 13050, cuFlushGPUDirectRDMAWrites 11030,
-        cuFuncSetBlockShape 2000, cuFuncSetSharedSize 2000, cuGLCtxCreate_v2 3020,
-        cuGLGetDevices_v2 6050, cuGLInit 2000, cuGLMapBufferObjectAsync_v2 3020,
-        cuGLMapBufferObject_v2 3020, cuGLRegisterBufferObject 2000,
-        cuGLSetBufferObjectMapFlags 2030, cuGLUnmapBufferObject 2000,
-        cuGLUnmapBufferObjectAsync 2030, cuGLUnregisterBufferObject 2000,
-        cuGraphAddMemAllocNode 11040, cuGraphAddMemFreeNode 11040, cuGraphAddNode 12020,
-        cuGraphAddNode_v2 12030, cuGraphAddNode_v3 13040, cuGraphConditionalHandleCreate 12030,
-        cuGraphDebugDotPrint 11030, cuGraphExecChildGraphNodeSetParams 11010,
-        cuGraphExecNodeSetParams 12020, cuGraphKernelNodeCopyAttributes 11000,
-        cuGraphKernelNodeGetAttribute, cuGraphKernelNodeSetAttribute 11000,
-        cuGraphMemAllocNodeGetParams 11040, cuGraphMemFreeNodeGetParams 11040,
-        cuGraphNodeGetParams,
-        cuGraphNodeSetParams 12020, cuGraphNodeSetParams_v2 13040, cuGraphicsEGLRegisterImage 7000,
-        cuGraphicsGLRegisterBuffer 3000, cuGraphicsGLRegisterImage 3000,
-        cuGraphicsMapResources 3000, cuGraphicsMapResources_ptsz 7000,
-        cuGraphicsResourceGetMappedEglFrame 7000, cuGraphicsResourceGetMappedMipmappedArray 5000,
-        cuGraphicsResourceGetMappedPointer 3000, cuGraphicsResourceGetMappedPointer_v2,
-        cuGraphicsResourceSetMapFlags 3000, cuGraphicsResourceSetMapFlags_v2 6050,
-        cuGraphicsSubResourceGetMappedArray 3000, cuGraphicsUnmapResources 3000,
-        cuGraphicsUnmapResources_ptsz 7000, cuGraphicsUnregisterResource 3000,
-        cuGraphicsVDPAURegisterOutputSurface 3010, cuGraphicsVDPAURegisterVideoSurface 3010,
-        cuLaunch 2000, cuLaunchCooperativeKernelMultiDevice 9000, cuLaunchGrid 2000,
-        cuLaunchGridAsync 2000, cuLibraryGetGlobal,
-        cuLibraryGetManaged, cuLibraryGetUnifiedFunction 12000,
-        cuLinkAddData 5050, cuLinkAddData_v2 6050, cuLinkAddFile 5050, cuLinkAddFile_v2 6050,
-        cuLinkComplete 5050, cuLinkCreate 5050, cuLinkCreate_v2 6050, cuLinkDestroy 5050,
-        cuLogicalEndpointAddDevice 13030, cuLogicalEndpointBindAddr 13030,
-        cuLogicalEndpointBindMem 13030, cuLogicalEndpointCreate 13030,
-        cuLogicalEndpointDestroy 13030, cuLogicalEndpointExport 13030,
-        cuLogicalEndpointGetLimits 13030, cuLogicalEndpointIdRelease 13030,
-        cuLogicalEndpointIdReserve 13030, cuLogicalEndpointImport 13030,
-        cuLogicalEndpointQuery 13030, cuLogicalEndpointUnbind 13030,
-        cuMemAlloc 2000, cuMemAllocHost 2000, cuMemAllocPitch 2000,
-        cuMemBatchDecompressAsync 12060, cuMemBatchDecompressAsync_ptsz 12060,
-        cuMemDiscardAndPrefetchBatchAsync, cuMemDiscardAndPrefetchBatchAsync_ptsz,
-        cuMemDiscardBatchAsync, cuMemDiscardBatchAsync_ptsz,
-        cuMemExportToShareableHandle 10020, cuMemFree 2000,
-        cuMemGetAddressRange 2000,
-        cuMemGetHandleForAddressRange 11070,
-        cuMemGetInfo 2000, cuMemGetLocationInfo 13040, cuMemHostGetDevicePointer 2020,
-        cuMemHostRegister, cuMemImportFromShareableHandle 10020,
-        cuMemMapArrayAsync 11010, cuMemMapArrayAsync_ptsz 11010, cuMemPrefetchBatchAsync,
-        cuMemPrefetchBatchAsync_ptsz, cuMemRangeGetAttribute 8000,
-        cuMemRangeGetAttributes 8000,
-        cuMemcpy2D 2000, cuMemcpy2DAsync 2000,
-        cuMemcpy2DUnaligned 2000, cuMemcpy3D 2000, cuMemcpy3DAsync 2000, cuMemcpy3DBatchAsync,
-        cuMemcpy3DBatchAsync_ptsz, cuMemcpy3DBatchAsync_v2,
-        cuMemcpy3DBatchAsync_v2_ptsz,
-
-        cuMemcpy3DWithAttributesAsync, cuMemcpy3DWithAttributesAsync_ptsz,
-        cuMemcpyAtoA 2000, cuMemcpyAtoA_v2, cuMemcpyAtoA_v2_ptds, cuMemcpyAtoD 2000,
-        cuMemcpyAtoD_v2, cuMemcpyAtoD_v2_ptds, cuMemcpyAtoH 2000, cuMemcpyAtoHAsync 2000,
-        cuMemcpyAtoHAsync_v2, cuMemcpyAtoHAsync_v2_ptsz, cuMemcpyAtoH_v2,
-        cuMemcpyAtoH_v2_ptds, cuMemcpyBatchAsync, cuMemcpyBatchAsync_ptsz,
-        cuMemcpyBatchAsync_v2, cuMemcpyBatchAsync_v2_ptsz, cuMemcpyDtoA 2000,
-        cuMemcpyDtoA_v2, cuMemcpyDtoA_v2_ptds, cuMemcpyDtoD 2000, cuMemcpyDtoDAsync 3000,
-        cuMemcpyDtoH 2000, cuMemcpyDtoHAsync 2000, cuMemcpyHtoA 2000, cuMemcpyHtoAAsync 2000,
-        cuMemcpyHtoAAsync_v2, cuMemcpyHtoAAsync_v2_ptsz, cuMemcpyHtoA_v2,
-        cuMemcpyHtoA_v2_ptds, cuMemcpyHtoD 2000, cuMemcpyHtoDAsync 2000,
-        cuMemcpyWithAttributesAsync, cuMemcpyWithAttributesAsync_ptsz, cuMemsetD16 2000,
-        cuMemsetD2D16 2000, cuMemsetD2D32 2000, cuMemsetD2D8 2000, cuMemsetD32 2000,
-        cuMemsetD8 2000, cuMipmappedArrayCreate 5000, cuMipmappedArrayDestroy 5000,
-        cuMipmappedArrayGetLevel 5000, cuMipmappedArrayGetMemoryRequirements 11060,
-        cuMipmappedArrayGetSparseProperties 11010,
-        cuModuleGetGlobal 2000, cuModuleGetGlobal_v2,
-        cuModuleGetSurfRef 3000, cuModuleGetTexRef 2000, cuMulticastAddDevice 12010,
-        cuMulticastBindAddr 12010, cuMulticastBindAddr_v2 13010, cuMulticastBindMem 12010,
-        cuMulticastBindMem_v2 13010, cuMulticastCreate 12010, cuMulticastGetGranularity 12010,
-        cuMulticastUnbind 12010, cuOccupancyAvailableDynamicSMemPerBlock 10020,
-        cuOccupancyMaxActiveClusters 11070, cuOccupancyMaxPotentialClusterSize 11070,
-        cuParamSetSize 2000, cuParamSetTexRef 2000, cuParamSetf 2000, cuParamSeti 2000,
-        cuParamSetv 2000, cuPointerSetAttribute 6000, cuProfilerInitialize 4000,
-        cuSurfObjectCreate 5000, cuSurfObjectDestroy 5000, cuSurfObjectGetResourceDesc 5000,
-        cuSurfRefGetArray 3000, cuSurfRefSetArray 3000, cuTensorMapEncodeIm2col 12000,
-        cuTensorMapEncodeIm2colWide 12080, cuTensorMapEncodeTiled 12000,
-        cuTensorMapReplaceAddress 12000, cuTensorMapSetAllocationClass 13050,
-        cuTexObjectCreate 5000, cuTexObjectDestroy 5000, cuTexObjectGetResourceDesc 5000,
-        cuTexObjectGetResourceViewDesc 5000, cuTexObjectGetTextureDesc 5000, cuTexRefCreate 2000,
-        cuTexRefDestroy 2000, cuTexRefGetAddress 2000, cuTexRefGetAddressMode 2000,
-        cuTexRefGetAddress_v2 3020, cuTexRefGetArray 2000, cuTexRefGetBorderColor 8000,
-        cuTexRefGetFilterMode 2000, cuTexRefGetFlags 2000, cuTexRefGetFormat 2000,
-        cuTexRefGetMaxAnisotropy 5000, cuTexRefGetMipmapFilterMode 5000,
-        cuTexRefGetMipmapLevelBias 5000, cuTexRefGetMipmapLevelClamp 5000,
-        cuTexRefGetMipmappedArray 5000, cuTexRefSetAddress 2000, cuTexRefSetAddress2D 2020,
-        cuTexRefSetAddress2D_v2 3020, cuTexRefSetAddress2D_v3 4010, cuTexRefSetAddressMode 2000,
-        cuTexRefSetAddress_v2 3020, cuTexRefSetArray 2000, cuTexRefSetBorderColor 8000,
-        cuTexRefSetFilterMode 2000, cuTexRefSetFlags 2000, cuTexRefSetFormat 2000,
-        cuTexRefSetMaxAnisotropy 5000, cuTexRefSetMipmapFilterMode 5000,
-        cuTexRefSetMipmapLevelBias 5000, cuTexRefSetMipmapLevelClamp 5000,
-        cuTexRefSetMipmappedArray 5000, cuVDPAUCtxCreate_v2 3020, cuVDPAUGetDevice 3010
-    } } };
+    } };
 }
 
+pub(crate) use for_each_body;
+
 macro_rules! define {
-    ({ $($module:tt { $(
-        $name:ident $($version:literal)? $(, $twin:ident $($twin_version:literal)?)? => $body:ident;
-    )* })* } { $($without:ident $($without_version:literal)?),* }) => {
+    ($($name:ident $($version:literal)?),*) => {
         #[allow(non_camel_case_types)]
         #[repr(u16)]
-        enum Place { $($($name, $($twin,)?)*)* $($without,)* }
+        enum Place { $($name,)* }
 
         #[allow(non_upper_case_globals, missing_docs)]
         impl Id {
-            $($(
-                pub const $name: Self = Self(Place::$name as u16);
-                $(pub const $twin: Self = Self(Place::$twin as u16);)?
-            )*)*
-            $(pub const $without: Self = Self(Place::$without as u16);)*
+            $(pub const $name: Self = Self(Place::$name as u16);)*
         }
 
-        const LIST: &[Export] = &[
-            $($(
-                Export::new(stringify!($name), &[$($version)?], true),
-                $(Export::new(stringify!($twin), &[$($twin_version)?], true),)?
-            )*)*
-            $(Export::new(stringify!($without), &[$($without_version)?], false),)*
-        ];
+        /// The number of exported functions.
+        pub const COUNT: usize = [$(stringify!($name)),*].len();
+
+        const LIST: [Export; COUNT] = [$(
+            Export::new(stringify!($name), &[$($version)?], HAS_BODY[Place::$name as usize]),
+        )*];
     };
 }
 
-for_each_export!(define);
+cuda_events::__for_each_export!(define);
 
-/// The number of exported functions.
-pub const COUNT: usize = LIST.len();
+macro_rules! bodies {
+    ($($module:tt { $($name:ident $(, $twin:ident)? => $body:ident;)* })*) => {
+        /// Whether each exported function has a body.
+        pub(crate) const HAS_BODY: [bool; COUNT] = {
+            let mut has_body = [false; COUNT];
+            $($(
+                has_body[Id::$name.place()] = true;
+                $(has_body[Id::$twin.place()] = true;)?
+            )*)*
+            has_body
+        };
+    };
+}
+
+for_each_body!(bodies);
+
+/// The newest CUDA version that a software driver can have, such as `(13, 5)`: that of the list.
+pub const NEWEST: (u32, u32) =
+    (cuda_events::sys::more::NEWEST.major(), cuda_events::sys::more::NEWEST.minor());
 
 /// All exported functions.
-pub static EXPORTS: &[Export] = LIST;
-
-/// The list of what `cuda-events` binds grows with each CUDA, so only the tests expand it.
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    macro_rules! names {
-        ($($page:ident { $(
-            $need:ident $function:ident $(($header:ident))? $typedef:ident $($twin:ident)?
-                $(, $creates:ident)?;
-        )* })*) => { [$($(stringify!($function),)*)*] };
-    }
-
-    #[test]
-    fn what_is_bound_is_exported() {
-        let exported = |name: &&str| LIST.iter().any(|export| export.name == *name);
-        let bound = cuda_events::for_each_entry_point!(names);
-        let missing: Vec<_> = bound.iter().filter(|name| !exported(name)).collect();
-        assert!(
-            missing.is_empty(),
-            "{missing:?}: bound, but not exported: add them to the list in front/exports.rs, with \
-             their bodies or to the names without one"
-        );
-    }
-}
+pub static EXPORTS: &[Export] = &LIST;

@@ -11,7 +11,7 @@ use crate::arg::{Arg, In, Ptr};
 use crate::front::arguments::{Arguments, code};
 use crate::front::declared::CalledAs;
 use crate::front::entry::enter;
-use crate::front::exports::{COUNT, EXPORTS, Id};
+use crate::front::exports::{COUNT, EXPORTS, HAS_BODY, Id, for_each_body};
 use crate::front::lookup;
 use crate::machine::call_frame::{CallFrame, EntryPoint, Words, words};
 use crate::machine::places::SLOTS;
@@ -225,20 +225,35 @@ macro_rules! body {
     };
 }
 
+macro_rules! unsupported {
+    ($($name:ident $($version:literal)?),*) => {
+        /// The addresses of the C functions of a machine, with one for each export without a body.
+        const fn addresses_without_bodies<S: Slot>() -> [Address; COUNT] {
+            let mut addresses = [Address(core::ptr::null()); COUNT];
+            $(if !HAS_BODY[Id::$name.place()] {
+                addresses[Id::$name.place()] =
+                    address_of::<_, S, { Id::$name.place() }, _>(unsupported);
+            })*
+            addresses
+        }
+    };
+}
+
+cuda_events::__for_each_export!(unsupported);
+
 macro_rules! define {
-    ({ $($module:tt { $(
-        $name:ident $($version:literal)? $(, $twin:ident $($twin_version:literal)?)? => $body:ident;
-    )* })* } { $($without:ident $($without_version:literal)?),* }) => {
+    ($($module:tt { $($name:ident $(, $twin:ident)? => $body:ident;)* })*) => {
         /// The addresses of the C functions of a machine, in the order of
         /// [`EXPORTS`](crate::exports::EXPORTS).
         pub const fn addresses<S: Slot>() -> [Address; COUNT] {
-            [
-                $($(
-                    address_of::<_, S, { Id::$name.place() }, _>(body!($module $body)),
-                    $(address_of::<_, S, { Id::$twin.place() }, _>(body!($module $body)),)?
-                )*)*
-                $(address_of::<_, S, { Id::$without.place() }, _>(unsupported),)*
-            ]
+            let mut addresses = addresses_without_bodies::<S>();
+            $($(
+                addresses[Id::$name.place()] =
+                    address_of::<_, S, { Id::$name.place() }, _>(body!($module $body));
+                $(addresses[Id::$twin.place()] =
+                    address_of::<_, S, { Id::$twin.place() }, _>(body!($module $body));)?
+            )*)*
+            addresses
         }
 
         // Each body is called as the driver's function is. The type of a twin is that of its
@@ -250,7 +265,7 @@ macro_rules! define {
     };
 }
 
-crate::for_each_export!(define);
+for_each_body!(define);
 
 /// For each slot, the addresses of its functions.
 static ADDRESSES: [[Address; COUNT]; SLOTS] = [

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cuda_events::capture::{Capture, CaptureMode, DependencyUpdate};
 use cuda_events::{Context, Device, Driver, Event, EventFlags, Stream, StreamOptions};
-use cuda_soft_driver::exports::EXPORTS;
+use cuda_soft_driver::exports::{EXPORTS, NEWEST};
 use cuda_soft_driver::{Export, SoftDriver};
 
 type GetProcAddress = unsafe extern "C" fn(*const u8, *mut *mut c_void, i32, u64, *mut u32) -> u32;
@@ -53,7 +53,7 @@ fn look(soft: &SoftDriver, base: &str, version: i32, flags: u64) -> (*mut c_void
 
 #[test]
 fn what_is_left_out_is_replaced_by_nothing() {
-    const VERSION: i32 = 13050;
+    const VERSION: i32 = (NEWEST.0 * 1000 + NEWEST.1 * 10) as i32;
     let mut pairs = 0;
     for left_out in EXPORTS.iter().filter(|export| !export.name.starts_with("cuGetProcAddress")) {
         let family = family(left_out.base(), left_out.per_thread);
@@ -64,7 +64,7 @@ fn what_is_left_out_is_replaced_by_nothing() {
             }
         }
         pairs += usize::from(family.len() > 1);
-        let soft = SoftDriver::builder().version(13, 5).without(left_out.name).build();
+        let soft = SoftDriver::builder().version(NEWEST.0, NEWEST.1).without(left_out.name).build();
         let flags = if left_out.per_thread { 2 } else { 0 };
         let others = EXPORTS
             .iter()
@@ -119,7 +119,7 @@ fn updates_dependencies(driver: Driver) {
 
 #[test]
 fn the_older_function_is_called_as_the_older_one() {
-    for version in [(12, 3), (12, 4), (13, 0), (13, 5)] {
+    for version in [(12, 3), (12, 4), (13, 0), NEWEST] {
         let builder = SoftDriver::builder().version(version.0, version.1).log(1000);
         let soft = builder
             .without("cuStreamUpdateCaptureDependencies_v2")

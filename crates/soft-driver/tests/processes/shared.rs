@@ -9,6 +9,7 @@
 use cuda_events::Driver;
 use cuda_events_test_support::child::{full_name, own_binary, starting};
 use cuda_events_test_support::shared_library;
+use cuda_soft_driver::exports::NEWEST;
 
 pub(crate) fn load() -> cuda_events::Result<Driver> {
     Driver::load_with(&cuda_events_test_support::options_of(shared_library()))
@@ -58,8 +59,8 @@ fn inner_usual_name() {
 
 #[test]
 fn what_an_older_driver_lacks_is_not_found() {
-    for version in ["11.0", "11.4", "11.8", "12.0", "12.4", "12.8", "13.0", "13.5"] {
-        run("inner_version", &format!("version={version}"));
+    for (major, minor) in [(11, 0), (11, 4), (11, 8), (12, 0), (12, 4), (12, 8), (13, 0), NEWEST] {
+        run("inner_version", &format!("version={major}.{minor}"));
     }
 }
 
