@@ -267,7 +267,7 @@ pub fn with_current<T>(context: &Context, f: impl FnOnce() -> Result<T>) -> Resu
 #[cfg(feature = "safe")]
 #[inline(always)]
 pub fn is_capture_under_way() -> bool {
-    crate::capture::under_way()
+    crate::driver::capture_count::under_way()
 }
 
 /// Returns whether this process was forked after the driver was initialised. Such a process cannot

@@ -3,8 +3,8 @@
 use core::mem::forget;
 use std::sync::Arc;
 
-use super::guard::under_way;
 use super::registry;
+use crate::driver::capture_count;
 use crate::error::Result;
 use crate::event::Event;
 use crate::event::RecordFlags;
@@ -223,7 +223,7 @@ impl<'a> OwnCapture<'a> {
     ///
     /// The errors of [`capture_info`](StreamRef::capture_info).
     pub fn of(stream: &'a StreamRef) -> Result<Option<Self>> {
-        if !under_way() {
+        if !capture_count::under_way() {
             return Ok(None);
         }
         let id = stream.active_capture()?;

@@ -4,11 +4,10 @@ use core::any::Any;
 use core::fmt;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
-use core::sync::atomic::Ordering;
 use std::sync::Arc;
 
-use super::guard::UNDER_WAY;
 use super::registry;
+use crate::driver::capture_count;
 use crate::error::Result;
 use crate::graph::retained::Retained;
 use crate::stream::StreamRef;
@@ -83,7 +82,7 @@ impl ForeignCapture {
             registry::add(stream.driver(), id, &retained);
             retained
         });
-        UNDER_WAY.fetch_add(1, Ordering::Relaxed);
+        capture_count::add();
         let retained = ManuallyDrop::new(retained);
         Ok(Some(Self { id, retained, _not_send: PhantomData }))
     }
@@ -105,7 +104,7 @@ impl ForeignCapture {
         // Launches by the other code are not seen.
         self.retained.prepare();
         let mut this = ManuallyDrop::new(self);
-        UNDER_WAY.fetch_sub(1, Ordering::Relaxed);
+        capture_count::subtract();
         // SAFETY: taken once, as the destructor does not run.
         let retained: Arc<Retained> = unsafe { ManuallyDrop::take(&mut this.retained) };
         retained
@@ -115,7 +114,7 @@ impl ForeignCapture {
 impl Drop for ForeignCapture {
     fn drop(&mut self) {
         // The share of the values is not dropped: the graph may exist.
-        UNDER_WAY.fetch_sub(1, Ordering::Relaxed);
+        capture_count::subtract();
     }
 }
 

@@ -3,11 +3,11 @@
 use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::{null, null_mut};
-use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use super::registry;
 use crate::driver::call::{Entry, entry};
+use crate::driver::capture_count;
 use crate::driver::capture_mode::CaptureMode;
 #[cfg(doc)]
 use crate::error::Error;
@@ -70,30 +70,6 @@ pub struct Capture<'a> {
     pub(super) retained: Arc<Retained>,
     ended: bool,
     _not_send: PhantomData<*mut ()>,
-}
-
-/// The number of captures in progress of this crate, and of [`ForeignCapture`](super::foreign).
-pub(super) static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
-
-/// Whether an event that this thread has may have been recorded in a capture that has not ended, or
-/// a stream that this thread uses may take part in one.
-///
-/// Why a relaxed load is enough:
-///
-/// 1. `start` counts the capture when the driver has begun it, before an event can be recorded in
-///    it.
-/// 2. A record in the capture happens after that. [`Capture::begin`] demands that no two threads
-///    use the stream and its events at once, so the recording thread is that of step 1, or
-///    synchronized with it.
-/// 3. The thread that calls this has the event from the thread that recorded it. So step 1 happens
-///    before this load, which sees that count or a later one: 0 only if the capture has ended
-///    since.
-///
-/// For a stream, step 2 is its wait that joins the capture, or `start` itself: as step 2 says, a
-/// thread that uses the stream afterwards is synchronized with that thread.
-#[inline(always)]
-pub(crate) fn under_way() -> bool {
-    UNDER_WAY.load(Ordering::Relaxed) != 0
 }
 
 #[allow(unsafe_code)]
@@ -222,7 +198,7 @@ impl<'a> Capture<'a> {
                     ended: false,
                     _not_send: PhantomData,
                 });
-                UNDER_WAY.fetch_add(1, Ordering::Relaxed);
+                capture_count::add();
                 // From here on the capture owns the graph: a capture that fails destroys it.
                 if let Some(graph) = graph.take() {
                     graph.disarm();
@@ -251,7 +227,7 @@ impl<'a> Capture<'a> {
     fn take_back(stream: &'a StreamRef, graph: Graph) {
         match stream.capture_info() {
             Ok(info) if info.status == CaptureStatus::Active && info.graph == graph.as_raw() => {
-                UNDER_WAY.fetch_add(1, Ordering::Relaxed);
+                capture_count::add();
                 let retained = graph.retained().clone();
                 graph.disarm();
                 drop(Self { stream, id: None, retained, ended: false, _not_send: PhantomData });
@@ -289,7 +265,7 @@ impl<'a> Capture<'a> {
             // SAFETY: the stream is alive as long as its reference is; a place for the handle. The
             // caller of `begin` vouched that no other thread uses the stream now.
             let code = unsafe { end(stream.as_raw(), &mut raw) };
-            UNDER_WAY.fetch_sub(1, Ordering::Relaxed);
+            capture_count::subtract();
             if code == CUresult::CUDA_SUCCESS {
                 // Made here, so it is dropped if the caller's context cannot be restored.
                 graph = Some(Graph::with(stream.context(), raw, retained.clone()));

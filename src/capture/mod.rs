@@ -36,4 +36,3 @@ pub use crate::stream::WaitFlags;
 pub use crate::stream::capture_info::{CaptureInfo, CaptureStatus};
 pub use dependencies::{CaptureDependency, DependencyUpdate};
 pub use guard::Capture;
-pub(crate) use guard::under_way;

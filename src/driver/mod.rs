@@ -2,6 +2,8 @@
 
 pub(crate) mod call;
 #[cfg(feature = "safe")]
+pub(crate) mod capture_count;
+#[cfg(feature = "safe")]
 pub(crate) mod capture_mode;
 #[cfg(feature = "safe")]
 pub(crate) mod deferring;
@@ -78,7 +80,7 @@ use crate::sys::calls::*;
 #[derive(Clone, Copy)]
 pub struct Driver(&'static Instance);
 
-/// A function that is told what the host has read: the address of a word, and the value there.
+/// A function that gets what the host has read: the address of a word, and the value there.
 #[cfg(feature = "safe")]
 pub type HostReads = dyn Fn(usize, u64) + Send + Sync;
 

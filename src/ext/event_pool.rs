@@ -7,7 +7,7 @@ use core::ops::Deref;
 use core::ptr::null_mut;
 use core::sync::atomic::AtomicUsize;
 
-use crate::capture::under_way as capture_under_way;
+use crate::driver::capture_count;
 use crate::driver::fork::forked;
 use crate::handle_traits::impl_handle_traits;
 use crate::sync::{Arc, AtomicPtr, Mutex, MutexGuard, Ordering, lock, shipped_or_checked};
@@ -416,7 +416,7 @@ impl Drop for PooledEvent {
     fn drop(&mut self) {
         // SAFETY: taken once, as this is the destructor.
         let entry = unsafe { ManuallyDrop::take(&mut self.entry) };
-        if entry.event.has_failed() || capture_under_way() {
+        if entry.event.has_failed() || capture_count::under_way() {
             destroy(entry);
         } else {
             put(entry);

@@ -1,7 +1,7 @@
 //! Signals and waits of streams.
 
-use crate::capture;
 use crate::driver::call::entry;
+use crate::driver::capture_count;
 use crate::error::{Error, Result};
 use crate::external::point::{is_binary_twice, signal_params, wait_params, with_points};
 use crate::external::{BinarySemaphore, SemaphorePoint, TimelineSemaphore};
@@ -174,7 +174,7 @@ impl StreamRef {
         function: Function,
         call: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
-        if capture::under_way() && !points.is_empty() {
+        if capture_count::under_way() && !points.is_empty() {
             self.capture_points(points, function, call)
         } else {
             call()

@@ -5,10 +5,10 @@ use std::time::Duration;
 use bitflags::bitflags;
 
 use super::StreamRef;
-use crate::capture;
 use crate::context::Context;
 use crate::debug_by_names::debug_by_names;
 use crate::driver::call::call;
+use crate::driver::capture_count;
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
@@ -160,8 +160,8 @@ impl StreamRef {
     #[doc(alias = "join")]
     #[inline]
     pub fn wait_stream(&self, producer: &Self) -> Result<()> {
-        if capture::under_way() {
-            return self.wait_in_capture(producer);
+        if capture_count::under_way() {
+            return self.wait_by_a_new_event(producer);
         }
         match producer.context.take_join_event() {
             Some(event) => self.wait_and_keep(event, producer, &producer.context),
@@ -195,7 +195,7 @@ impl StreamRef {
     /// ends, so it is not kept for other threads.
     #[cold]
     #[inline(never)]
-    fn wait_in_capture(&self, producer: &Self) -> Result<()> {
+    fn wait_by_a_new_event(&self, producer: &Self) -> Result<()> {
         let event = Event::new(&producer.context, EventFlags::empty())?;
         self.wait_for_record(event.as_raw(), producer)
     }
