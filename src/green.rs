@@ -102,7 +102,7 @@ impl SmResource {
     /// Whether a context of `device` can be made of all these. A resource cannot be cloned, and the
     /// parts of one split do not overlap, so two places in memory are two different parts.
     fn go_together(device: Device, resources: &[&Self]) -> bool {
-        let of_device = |of: &&Self| of.device == device && of.raw.type_ == SM && of.count() > 0;
+        let fits = |one: &&Self| one.device == device && one.raw.type_ == SM && one.count() > 0;
         let of_one_split = |one: &Self, other: &Self| match (&one.split, &other.split) {
             (Some(one), Some(other)) => Arc::ptr_eq(one, other),
             _ => false,
@@ -113,7 +113,7 @@ impl SmResource {
             apart |= others.iter().any(|other| ptr::eq(*one, *other) || !of_one_split(one, other));
             rest = others;
         }
-        !resources.is_empty() && !apart && resources.iter().all(of_device)
+        !resources.is_empty() && !apart && resources.iter().all(fits)
     }
 
     fn sm(&self) -> CUdevSmResource {

@@ -254,7 +254,7 @@ mod tests {
         none();
         count();
         std::thread::sleep(LATER);
-        // The drop of what it guards comes first, and finds none.
+        // It drops the guarded value first, and that value checks that no observer has run.
         drop(outer);
         let deferred: Vec<_> = receiver.try_iter().collect();
         let expected = [Function::cuDeviceGetCount; 2];

@@ -69,12 +69,12 @@ pub(crate) fn note(symbols: &Symbols, function: Function, code: CUresult) {
 
 /// The lines of this thread's last failed call, if it is this one.
 pub(crate) fn lines_of(function: Function, code: CUresult) -> Option<String> {
-    let of = |last: &RefCell<Option<Logged>>| {
+    let lines = |last: &RefCell<Option<Logged>>| {
         let last = last.borrow();
         let last = last.as_ref().filter(|last| last.function == function && last.code == code);
         last.map(|last| last.lines.clone())
     };
-    LAST.try_with(of).ok().flatten()
+    LAST.try_with(lines).ok().flatten()
 }
 
 type Dump = unsafe extern "C" fn(*mut CUlogIterator, *mut c_char, *mut usize, u32) -> CUresult;
@@ -98,8 +98,8 @@ fn messages(dump: Dump, iterator: Option<&mut CUlogIterator>) -> Option<String> 
 #[allow(unsafe_code)]
 fn newest(symbols: &Symbols) -> Option<String> {
     let dump = symbols.cuLogsDumpToMemory?;
-    let of = dump as usize;
-    let read = READ.try_with(Cell::get).ok().flatten().filter(|(driver, _)| *driver == of);
+    let own = dump as usize;
+    let read = READ.try_with(Cell::get).ok().flatten().filter(|(driver, _)| *driver == own);
     let mut iterator = read.map(|(_, iterator)| iterator);
     let messages = messages(dump, iterator.as_mut());
     let iterator = match (iterator, symbols.cuLogsCurrent) {
@@ -111,7 +111,7 @@ fn newest(symbols: &Symbols) -> Option<String> {
         }
         (iterator, _) => iterator,
     };
-    let _ = READ.try_with(|read| read.set(iterator.map(|iterator| (of, iterator))));
+    let _ = READ.try_with(|read| read.set(iterator.map(|iterator| (own, iterator))));
     messages
 }
 
@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(messages(too_much, None).map(|text| text.len()), Some(BYTES + 97));
     }
 
-    fn of(text: &str) -> Option<String> {
+    fn messages_in(text: &str) -> Option<String> {
         select(text, Function::cuMemAlloc_v2, INVALID)
     }
 
@@ -207,7 +207,7 @@ mod tests {
             [2][7][CUDA][E] Returning 1 (CUDA_ERROR_INVALID_VALUE) from cuMemAlloc\n\
             [3][7][CUDA][E] later\n\
             [3][7][CUDA][E] Returning 2 (CUDA_ERROR_OUT_OF_MEMORY) from cuMemAlloc_v2\n";
-        assert_eq!(of(text).as_deref(), Some("first\nsecond"));
+        assert_eq!(messages_in(text).as_deref(), Some("first\nsecond"));
     }
 
     #[test]
@@ -215,7 +215,7 @@ mod tests {
         let text = "[1][7][CUDA][E][cuMemAlloc_v2] too old\n\
             [1][7][CUDA][E][cuInit] other\n\
             [2][7][CUDA][E][cuMemAlloc_v2] a size of zero\n";
-        assert_eq!(of(text).as_deref(), Some("a size of zero"));
+        assert_eq!(messages_in(text).as_deref(), Some("a size of zero"));
     }
 
     #[test]
@@ -228,7 +228,7 @@ mod tests {
             "[1][7][CUDA][E] why\n[1][7][CUDA][E] Returning 1 (X) from cuMemAllocHost_v2",
             "[1][7][CUDA][E] why\n[1][7][CUDA][E] Returning 11 (X) from cuMemAlloc_v2",
         ] {
-            assert_eq!(of(text), None, "{text}");
+            assert_eq!(messages_in(text), None, "{text}");
         }
     }
 
@@ -236,6 +236,6 @@ mod tests {
     fn an_error_has_few_lines() {
         let text = "[1][7][CUDA][E] line\n".repeat(50)
             + "[1][7][CUDA][E] Returning 1 (CUDA_ERROR_INVALID_VALUE) from cuMemAlloc_v2";
-        assert_eq!(of(&text).map(|lines| lines.lines().count()), Some(LINES));
+        assert_eq!(messages_in(&text).map(|lines| lines.lines().count()), Some(LINES));
     }
 }

@@ -199,7 +199,7 @@ fn not_found(
         );
     }
     if driver < Version::new(11, 3) {
-        f.write_str(", or does not tell: it needs CUDA 11.3 for that")
+        f.write_str(", or cannot report it: it needs CUDA 11.3 for that")
     } else if driver < since {
         f.write_str("; update the driver")
     } else {

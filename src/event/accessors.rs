@@ -1,4 +1,4 @@
-//! What an event is and belongs to, and events of other code.
+//! The flags, context and handle of an event, and events of other code.
 
 use core::sync::atomic::Ordering;
 

@@ -29,7 +29,7 @@ pub struct SemaphorePoint<'a> {
 }
 
 /// The number of points that one call takes without an allocation.
-const FEW: usize = 8;
+const WITHOUT_ALLOCATION: usize = 8;
 
 /// Calls `give` with the handles of the points, their parameters and their number. With no points
 /// it does not call it.
@@ -42,8 +42,9 @@ pub(super) fn with_points<P: Copy + Default>(
     let answer = match points {
         [] => return Ok(()),
         [point] => give(&point.semaphore.raw, &params(point.value), 1),
-        _ if points.len() <= FEW => {
-            let (mut raws, mut all) = ([null_mut(); FEW], [P::default(); FEW]);
+        _ if points.len() <= WITHOUT_ALLOCATION => {
+            let (mut raws, mut all) =
+                ([null_mut(); WITHOUT_ALLOCATION], [P::default(); WITHOUT_ALLOCATION]);
             for (point, (raw, place)) in points.iter().zip(raws.iter_mut().zip(&mut all)) {
                 (*raw, *place) = (point.semaphore.raw, params(point.value));
             }
@@ -64,7 +65,7 @@ pub(super) fn with_points<P: Copy + Default>(
 pub(super) fn is_binary_twice(points: &[SemaphorePoint<'_>]) -> bool {
     let binary = || points.iter().filter(|point| point.value.is_none());
     let mut raws = binary().map(|point| point.semaphore.raw);
-    if points.len() > FEW {
+    if points.len() > WITHOUT_ALLOCATION {
         let mut seen = HashSet::with_capacity(points.len());
         return raws.any(|raw| !seen.insert(raw));
     }

@@ -44,7 +44,7 @@ use crate::sys::calls::*;
 ///   capabilities on Linux, elevation on Windows),
 /// * on platforms where such rights cannot be detected.
 ///
-/// Whoever starts a process may set its environment, and answers for this variable as for
+/// The user who starts a process sets its environment, and is responsible for this variable as for
 /// `LD_LIBRARY_PATH`, so loading by it is safe. A program that names a library itself must vouch for
 /// it ([`LoadOptions::path`]), and this variable is no way around that: a value that the process was
 /// not started with is refused ([`LoadFailure::ChangedVariable`]). In a library that Windows loads
@@ -204,7 +204,7 @@ fn acceptable(candidate: &Path, origin: Origin) -> Result<(), LoadFailure> {
         return Err(LoadFailure::Open("the path has a zero byte in it".to_owned()));
     }
     // For a named pipe dlopen waits until somebody writes into it.
-    let is_other = |of: std::fs::Metadata| !of.is_file() && !of.is_dir();
+    let is_other = |data: std::fs::Metadata| !data.is_file() && !data.is_dir();
     if candidate.is_absolute() && std::fs::metadata(candidate).is_ok_and(is_other) {
         return Err(LoadFailure::Open("it is not a plain file".to_owned()));
     }

@@ -130,7 +130,7 @@ pub(crate) fn find_by_name(
     ask(&lookup, name, number, flags).unwrap_or(null_mut())
 }
 
-/// What [`cuGetProcAddress`] answers; `None` if the driver does not have it.
+/// The address that [`cuGetProcAddress`] returns; `None` if the driver does not have the function.
 fn ask(lookup: &Lookup, name: &CStr, version: c_int, flags: u64) -> Option<*mut c_void> {
     let mut address = null_mut();
     let found = match lookup {

@@ -1,4 +1,4 @@
-//! What a stream is and belongs to.
+//! The properties, context and handle of a stream.
 
 use core::ffi::c_int;
 
