@@ -21,8 +21,8 @@ ACCESSES = {"LDG": "LOAD.GLOBAL", "LD": "LOAD.GENERIC", "LDS": "LOAD.SHARED", "L
             "STG": "STORE.GLOBAL", "ST": "STORE.GENERIC", "STS": "STORE.SHARED", "STL": "STORE.LOCAL",
             "RED": "REDUCE.GLOBAL", "REDG": "REDUCE.GLOBAL", "ATOMG": "ATOMIC.GLOBAL",
             "ATOM": "ATOMIC.GENERIC", "ATOMS": "ATOMIC.SHARED", "LDGSTS": "COPY.GLOBAL",
-            "LDSM": "LOAD.SHARED", "STSM": "STORE.SHARED", **dict.fromkeys(["UBLKCP", "UBLKRED", "UBLKPF", "UTMALDG", "UTMASTG", "UTMAREDG", "UTMAPF"],
-                            "UNKNOWN.GLOBAL")}
+            "LDSM": "LOAD.SHARED", "STSM": "STORE.SHARED", "UTMALDG": "COPY.TENSOR", "UTMAPF": "COPY.TENSOR", "UTMASTG": "STORE.TENSOR", "UTMAREDG": "REDUCE.TENSOR",
+            **dict.fromkeys(["UBLKCP", "UBLKRED", "UBLKPF"], "UNKNOWN.GLOBAL")}
 
 
 # What a texture is made of; their values go to the second place first.
@@ -210,6 +210,9 @@ def ours(text, at, labels):
         return line(f"{of[0]}.GLOBAL.{size}", [operand(of[1]), *handle(parts)])
     if base in ACCESSES:
         kind = ACCESSES[base]
+        if kind.endswith("TENSOR"):
+            # The map's place is the second.
+            return line(f"{kind}.1", [] if "IM2COL" in mods else [address(parts[1])])
         load = kind.startswith(("LOAD", "ATOMIC"))
         size = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16, "F64": 8, "F32x2": 8, "F32x4": 16,
                 "F16x4": 8, "BF16x4": 8, "F16x8": 16, "BF16x8": 16}

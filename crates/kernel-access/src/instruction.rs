@@ -13,7 +13,7 @@ pub(crate) fn always(one: &Instruction) -> bool {
 /// Whether it accesses global memory.
 pub(crate) fn is_access(one: &Instruction) -> bool {
     matches!(one.operation, Operation::Access(access)
-        if matches!(access.space, Space::Global | Space::Generic))
+        if matches!(access.space, Space::Global | Space::Generic | Space::Tensor))
 }
 
 /// The second register of a pair.

@@ -19,6 +19,7 @@ pub mod parameters;
 mod polls;
 pub mod ptx;
 mod symbols;
+mod tensor;
 pub mod threads;
 pub mod touch;
 mod words;

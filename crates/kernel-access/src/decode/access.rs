@@ -15,6 +15,8 @@ pub enum Space {
     Shared,
     /// That of a thread.
     Local,
+    /// The device's memory as a tensor map describes it, whose address is given.
+    Tensor,
 }
 
 /// In which way.
@@ -31,8 +33,7 @@ pub enum AccessKind {
     Reduce,
     /// Memory of a block becomes a copy of the global memory that is read.
     CopyToShared,
-    /// By a description in memory or by registers, where the address is not known from the
-    /// instruction alone.
+    /// A bulk copy or something like it, whose address and size are not decoded.
     Unknown,
 }
 
@@ -52,7 +53,7 @@ pub struct Address {
     pub offset: i32,
 }
 
-/// An access. Only the address of one to global or generic memory is given.
+/// An access. Only the address of one to global or generic memory is given, or that of its tensor map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Access {
@@ -60,7 +61,8 @@ pub struct Access {
     pub kind: AccessKind,
     /// Which memory.
     pub space: Space,
-    /// How many bytes: exactly, for reads and writes; for the others at most.
+    /// How many bytes: exactly, for reads and writes; for the others at most. One where the tensor map
+    /// says how many.
     pub bytes: u8,
     /// Where, if it is known how it is computed: not of textures and surfaces, which have a handle.
     pub address: Option<Address>,
@@ -147,7 +149,7 @@ fn texels(bits: Bits) -> Option<(Register, u8)> {
 
 fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
     use AccessKind::{Atomic, CopyToShared, Read, Reduce, Unknown, Write};
-    use Space::{Generic, Global, Local, Shared};
+    use Space::{Generic, Global, Local, Shared, Tensor};
     let number = bits.number();
     let (kind, space) = match number {
         // Matrices, of one register to four.
@@ -169,13 +171,19 @@ fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
         0x1a3 if bits.form() == Form::SecondImmediate => (Atomic, Global),
         0x18c | 0x18d => (Atomic, Shared),
         0x1ae => (CopyToShared, Global),
-        // Copies by a tensor map: to shared memory, from it, with a reduction, and ahead of time.
-        0x1b4..=0x1b6 | 0x1b8 => (Unknown, Global),
+        // Copies by a tensor map: to shared memory, ahead of time, from it, and with a reduction.
+        0x1b4..=0x1b6 | 0x1b8 if !matches!(bits.form(), Form::Registers | Form::ThirdImmediate) => {
+            return None;
+        }
+        0x1b4 | 0x1b8 => (CopyToShared, Tensor),
+        0x1b5 => (Write, Tensor),
+        0x1b6 => (Reduce, Tensor),
         // Bulk copies, those with a reduction, and ahead of time.
         0x1ba..=0x1bc => (Unknown, Global),
         _ => return None,
     };
     let bytes = match kind {
+        _ if space == Tensor => 1,
         Read | Write if matches!(number, 0x03b | 0x044) => match bits.field(72, 74) {
             0 => 4,
             1 => 8,
@@ -194,9 +202,18 @@ fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
     };
     let address = match (kind, space) {
         (Unknown, _) | (_, Shared | Local) => None,
+        // Maps for convolutions are of another kind, of which less is known.
+        (_, Tensor) => (!bits.bit(82)).then_some(Address {
+            base: Register::Zero,
+            wide: true,
+            scale: 1,
+            uniform: Some(bits.uniform(24)),
+            offset: 0,
+        }),
         _ => Some(global(bits)?),
     };
     let strong = match kind {
+        _ if space == Tensor => false,
         // Weak, and of memory that nobody writes. The others have a scope.
         Read | Write => matches!(space, Global | Generic) && !matches!(bits.field(77, 81), 0 | 4),
         _ => matches!(kind, Atomic | Reduce),
@@ -220,6 +237,8 @@ fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
                 to.predicates_written = vec![bits.predicate(81)];
             }
         }
+        // From shared memory.
+        Write | Reduce if space == Tensor => {}
         Write if is_short_store(bits) => {
             to.sources = vec![Operand::Register(bits.general(64)).into()];
         }

@@ -225,6 +225,7 @@ impl Instruction {
                     Space::Generic => "GENERIC",
                     Space::Shared => "SHARED",
                     Space::Local => "LOCAL",
+                    Space::Tensor => "TENSOR",
                 };
                 write!(f, "{kind}.{space}.{}", access.bytes)
             }

@@ -4,6 +4,7 @@ use super::{Evaluator, Seen, State};
 use crate::decode::{Access, AccessKind, Instruction, Operand, Register, Source, Space};
 use crate::form::Form;
 use crate::instruction::after;
+use crate::tensor::{MAP, Map};
 use crate::words::{MEMORY, STORED, Words};
 
 impl Evaluator<'_> {
@@ -14,6 +15,10 @@ impl Evaluator<'_> {
         access: Access,
         at: usize,
     ) -> Option<Vec<Form>> {
+        if access.space == Space::Tensor {
+            self.tensor(state, access, at);
+            return Some(Vec::new());
+        }
         let global = matches!(access.space, Space::Global | Space::Generic);
         // What may be in memory that is read.
         let mut words = Words::from([MEMORY, STORED]);
@@ -116,6 +121,38 @@ impl Evaluator<'_> {
             return Some(forms);
         }
         Some((0..count).map(|_| self.single(&words)).collect())
+    }
+
+    /// An access by a tensor map: of one among the parameters a launch says where the tensor is.
+    fn tensor(&mut self, state: &State, access: Access, at: usize) {
+        let mut seen = Seen::new(at, access);
+        let Some(place) = access.address.and_then(|address| address.uniform) else {
+            seen.others = self.all();
+            self.seen.push(seen);
+            return;
+        };
+        let form = self.wide(state, Operand::Register(place));
+        match self.in_parameters(state, &form, MAP) {
+            Some((_, (low, high))) if low == high => {
+                let map = self.launch.and_then(|launch| Map::new(launch, low));
+                if let Some(tensor) = map.and_then(|map| map.tensor()) {
+                    seen.bounds = (Some(tensor.first), Some(tensor.last));
+                    seen.gaps = tensor.gaps;
+                }
+                // The address is the first word.
+                let words: Words = (low & !7..low + MAP).step_by(8).collect();
+                seen.bases.insert(low & !7);
+                seen.others.extend(words);
+            }
+            _ => {
+                seen.others = Words::from([MEMORY, STORED]);
+                seen.others.extend(self.words_of(&[&form]));
+                if seen.others.has_address() {
+                    seen.others.extend(self.all());
+                }
+            }
+        }
+        self.seen.push(seen);
     }
 
     /// What registers have of parameters that are read by their address.

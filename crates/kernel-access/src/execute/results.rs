@@ -177,6 +177,12 @@ impl State<'_> {
     }
 
     fn access(&mut self, access: Access, at: usize, holds: Option<bool>) -> Outcome {
+        if access.space == Space::Tensor {
+            // Which of the tensor's elements they are is not followed.
+            self.missing.insert(at);
+            self.wrote |= access.kind != AccessKind::CopyToShared;
+            return Outcome::UNKNOWN;
+        }
         let place = access.address.and_then(|address| {
             let mut place = if address.wide {
                 self.wide(Operand::Register(address.base))?
