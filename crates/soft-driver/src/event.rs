@@ -319,7 +319,7 @@ pub(crate) fn event_synchronize(call: &CallFrame, event: EventArg) -> Answer {
 /// Waits for the last record of an event, of whatever process.
 fn await_event(call: &CallFrame, mut state: Locked, index: u32) -> Result<Locked, CUresult> {
     let context = state.events[index].context;
-    let others = state.events[index].shared.as_ref().and_then(|shared| shared.wait_for_others());
+    let others = state.events[index].shared.as_ref().and_then(|shared| shared.wait());
     if let EventState::Pending(point) = &state.events[index].state {
         let point = point.clone();
         point.want();
@@ -329,7 +329,6 @@ fn await_event(call: &CallFrame, mut state: Locked, index: u32) -> Result<Locked
         let (epoch, caller) = (state.life.epoch, state.feed(|feed, _| feed.caller()));
         drop(state);
         processes::block(&others, || {
-            // Under the lock, for what this process records is counted in two places.
             let state = call.machine.lock();
             if state.life.is_over(epoch) {
                 return Some(Err(DEINITIALIZED));

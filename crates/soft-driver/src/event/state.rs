@@ -84,7 +84,7 @@ impl Event {
     /// event that was never recorded, or whose record is done, that is nothing.
     pub(crate) fn waits(&self) -> impl Iterator<Item = ContextWait> + use<> {
         let own = self.pending().cloned().map(ContextWait::Point);
-        let others = self.shared.as_ref().and_then(|shared| shared.wait_for_others());
+        let others = self.shared.as_ref().and_then(|shared| shared.wait());
         [own, others.map(ContextWait::Shared)].into_iter().flatten()
     }
 
@@ -99,6 +99,6 @@ impl Event {
             EventState::Pending(point) => point.is_done(),
             EventState::Captured(_) => false,
         };
-        here && self.shared.as_ref().is_none_or(|shared| shared.others_done())
+        here && self.shared.as_ref().is_none_or(|shared| shared.is_done())
     }
 }

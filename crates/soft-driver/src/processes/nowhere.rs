@@ -37,11 +37,11 @@ impl SharedEvent {
         match *self {}
     }
 
-    pub(crate) fn others_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         match *self {}
     }
 
-    pub(crate) fn wait_for_others(&self) -> Option<Wait> {
+    pub(crate) fn wait(&self) -> Option<Wait> {
         match *self {}
     }
 

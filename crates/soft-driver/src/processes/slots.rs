@@ -129,33 +129,20 @@ impl Mapping {
     }
 }
 
-/// What is counted in this process alone, to know which records are the others'.
+/// A slot of a piece of shared memory.
 #[derive(Debug)]
 struct Cell {
     mapping: Arc<Mapping>,
     slot: u32,
-    /// Made and done by this process, under the generation in the low bits: the same word as in the
-    /// file.
-    own: AtomicU64,
 }
 
 impl Cell {
-    /// The others' records made and done, as of now.
-    fn others(&self) -> (Word, u32, u32) {
-        let word = self.mapping.load(self.slot);
-        let own = Word(self.own.load(Ordering::SeqCst));
-        let own = if own.generation() == word.generation() {
-            own
-        } else {
-            Word::new(0, 0, word.generation())
-        };
-        let made = word.made().wrapping_sub(own.made()) & COUNT_MASK;
-        let done = word.done().wrapping_sub(own.done()) & COUNT_MASK;
-        (word, made, done)
+    fn load(&self) -> Word {
+        self.mapping.load(self.slot)
     }
 
-    /// Adds to what this process made and did, unless the slot has another generation than the
-    /// given one. The answer is the slot's generation.
+    /// Adds to what was made and done, unless the slot has another generation than the given one.
+    /// The answer is the slot's generation.
     fn count(&self, made: u32, done: u32, generation: Option<u16>) -> u16 {
         let add = |word: Word| Word::new(word.made() + made, word.done() + done, word.generation());
         let shared = &self.mapping.slot(self.slot).word;
@@ -168,12 +155,7 @@ impl Cell {
             }
             // Others may have counted since.
             match shared.compare_exchange_weak(word.0, add(word).0, order, order) {
-                Ok(_) => {
-                    let own = Word(self.own.load(order));
-                    let own = if own.generation() == now { own } else { Word::new(0, 0, now) };
-                    self.own.store(add(own).0, order);
-                    return now;
-                }
+                Ok(_) => return now,
                 Err(newer) => word = Word(newer),
             }
         }
@@ -195,7 +177,8 @@ impl Record {
     }
 }
 
-/// Waiting for the records that others had made when the wait was.
+/// Waiting for the records that all processes had made when the wait was. A record waits for those
+/// before it, so that they are done in the order in which they were made.
 #[derive(Clone, Debug)]
 pub(crate) struct Wait {
     cell: Arc<Cell>,
@@ -205,10 +188,10 @@ pub(crate) struct Wait {
 
 impl Wait {
     pub(crate) fn is_done(&self) -> bool {
-        let (word, _, done) = self.cell.others();
+        let word = self.cell.load();
         // Another event in the slot: the one that was waited for is destroyed, which its owner must
         // not do.
-        word.generation() != self.generation || reached(done, self.made)
+        word.generation() != self.generation || reached(word.done(), self.made)
     }
 }
 
@@ -239,20 +222,17 @@ impl SharedEvent {
         self.descriptor.bytes(strict)
     }
 
-    /// Whether all that other processes recorded is done.
-    pub(crate) fn others_done(&self) -> bool {
-        let (_, made, done) = self.cell.others();
-        made == done
+    /// Whether all that was recorded is done, by whatever process.
+    pub(crate) fn is_done(&self) -> bool {
+        let word = self.cell.load();
+        word.made() == word.done()
     }
 
-    /// What is left to wait for of what others recorded.
-    pub(crate) fn wait_for_others(&self) -> Option<Wait> {
-        let (word, made, done) = self.cell.others();
-        (made != done).then(|| Wait {
-            cell: self.cell.clone(),
-            made,
-            generation: word.generation(),
-        })
+    /// What is left to wait for of what was recorded.
+    pub(crate) fn wait(&self) -> Option<Wait> {
+        let word = self.cell.load();
+        let (made, generation) = (word.made(), word.generation());
+        (made != word.done()).then(|| Wait { cell: self.cell.clone(), made, generation })
     }
 
     /// What is wrong with using this import, if anything is.
@@ -307,8 +287,7 @@ impl SharedEvent {
             0 => Some(now),
             generation => Some(generation),
         };
-        let own = AtomicU64::new(Word::new(0, 0, mapping.load(descriptor.slot).generation()).0);
-        let cell = Arc::new(Cell { mapping, slot: descriptor.slot, own });
+        let cell = Arc::new(Cell { mapping, slot: descriptor.slot });
         Ok(Box::new(Self { cell, descriptor, imported: true, expected, strict }))
     }
 }
@@ -479,8 +458,7 @@ impl Exporter {
         self.mapping.slot(slot).word.store(fresh.0, Ordering::SeqCst);
         // Ends the waits for the earlier event of the slot.
         self.mapping.ring();
-        let cell =
-            Arc::new(Cell { mapping: self.mapping.clone(), slot, own: AtomicU64::new(fresh.0) });
+        let cell = Arc::new(Cell { mapping: self.mapping.clone(), slot });
         let descriptor = Descriptor { slot, generation, ..self.descriptor.clone() };
         Ok(Box::new(SharedEvent {
             cell,

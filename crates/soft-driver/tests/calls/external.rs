@@ -104,6 +104,26 @@ fn a_signal_orders_what_waits_for_it() {
     }
 }
 
+/// That a program tried to destroy a semaphore says nothing about the next one with its handle.
+#[test]
+fn a_handle_that_comes_back_is_lost_anew() {
+    const MADE: usize = 16;
+    let raw = Raw::with(SoftDriver::builder());
+    let theirs = ExternalSemaphore::new(SemaphoreKind::Timeline).unwrap();
+    let release = || assert_eq!(unsafe { (raw.cuDevicePrimaryCtxRelease_v2)(0) }.0, OK);
+    let semaphore = imported(&raw, &theirs);
+    raw.soft.inject(Fault::on("cuDestroyExternalSemaphore").answer(CUresult(7)));
+    assert_eq!(destroy(&raw, semaphore), 7);
+    raw.soft.clear_faults();
+    release();
+    assert_eq!(raw.soft.live().lost, 0);
+    raw.set_current(raw.retain(0));
+    let semaphores = [(); MADE].map(|()| imported(&raw, &theirs));
+    assert!(semaphores.contains(&semaphore));
+    release();
+    assert_eq!(raw.soft.live().lost, MADE);
+}
+
 /// A wait that the other side has ended: nothing is known of it, and nothing is told.
 #[test]
 fn a_signal_of_others_is_no_finding() {

@@ -10,9 +10,32 @@ use std::time::Duration;
 use common::*;
 use cuda_events::sys::*;
 use cuda_events_test_support::own_process;
-use cuda_soft_driver::{Builder, Fault, Rules, Scheduler, SoftDriver, Time};
+use cuda_soft_driver::{Builder, Fault, HostOrder, OrderCheck, Rules, Scheduler, SoftDriver, Time};
 
 const NO_TIMING: u32 = CU_EVENT_DISABLE_TIMING;
+
+/// The slot of an ended driver goes to another one, which has nothing to do with what code still
+/// reports for the first.
+#[test]
+fn what_is_read_for_an_ended_driver_is_nothing_to_the_next() {
+    own_process!();
+    let checked = || {
+        let builder = SoftDriver::builder().check_order(OrderCheck::Report);
+        builder.order_host(HostOrder::Reported).build()
+    };
+    let first = checked();
+    let saw = first.driver().host_reads().expect("it checks the order");
+    let before = first.calls();
+    saw(0x1000, 1);
+    assert_eq!(first.calls(), before + 1);
+    drop(first);
+    // One of them has its slot, as these are all.
+    let next = [(); 16].map(|()| checked());
+    let calls = || next.each_ref().map(SoftDriver::calls);
+    let before = calls();
+    saw(0x1000, 2);
+    assert_eq!(calls(), before);
+}
 
 #[test]
 fn the_log_has_calls_arguments_results_and_threads() {

@@ -194,6 +194,29 @@ fn what_only_its_context_destroys_is_a_leak() {
     assert!(failed.is_err());
 }
 
+/// That a program tried to destroy an object says nothing about the next one with its handle.
+#[test]
+fn a_handle_that_comes_back_is_lost_anew() {
+    const MADE: usize = 16;
+    let raw = Raw::with(SoftDriver::builder());
+    let release = || assert_eq!(unsafe { (raw.cuDevicePrimaryCtxRelease_v2)(0) }.0, OK);
+    let made = || (raw.stream(1), raw.event(NO_TIMING));
+    let (stream, event) = made();
+    raw.soft.inject(fault("cu*Destroy_v2", 7));
+    unsafe {
+        assert_eq!((raw.cuStreamDestroy_v2)(stream).0, 7);
+        assert_eq!((raw.cuEventDestroy_v2)(event).0, 7);
+    }
+    raw.soft.clear_faults();
+    release();
+    assert_eq!(raw.soft.live().lost, 0);
+    raw.set_current(raw.retain(0));
+    let (streams, events): (Vec<_>, Vec<_>) = [(); MADE].map(|()| made()).into_iter().unzip();
+    assert!(streams.contains(&stream) && events.contains(&event));
+    release();
+    assert_eq!(raw.soft.live().lost, 2 * MADE);
+}
+
 /// A green context ends its streams before CUDA 13.1, and leaves them to their owner from then on.
 #[test]
 fn what_a_green_context_leaves_of_its_streams() {

@@ -5,6 +5,7 @@ use std::task::{Context as Task, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
+use cuda_events::sys::CUresult;
 use cuda_events::{
     Context, Device, Driver, Event, EventFlags, HostClock, Progress, Stream, StreamOptions,
 };
@@ -279,6 +280,29 @@ fn threads_have_the_same_times_in_each_run() {
         })
     };
     assert_eq!(run(), run());
+}
+
+/// A context that has failed writes nothing, and virtual time does not end that wait: each form of a
+/// wait asks the driver, at its limit and without one.
+#[test]
+fn waits_in_a_failed_context_end() {
+    for machine in all() {
+        let timeline = Timeline::new(machine.stream()).unwrap();
+        machine.soft.busy(timeline.stream(), SECOND);
+        let point = timeline.signal().unwrap();
+        machine.soft.fail_contexts(CUresult::CUDA_ERROR_LAUNCH_FAILED);
+        let waits: [&dyn Fn() -> cuda_timelines::Result<Progress>; 5] = [
+            &|| point.wait_timeout(SECOND / 4),
+            &|| point.spin_timeout(SECOND / 4),
+            &|| point.wait_timeout(HOUR),
+            &|| point.wait().map(|()| Progress::Done),
+            &|| block_on(async { point.await.map(|()| Progress::Done) }),
+        ];
+        for (at, wait) in waits.into_iter().enumerate() {
+            let error = wait().expect_err("the context has failed");
+            assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_LAUNCH_FAILED), "{at}");
+        }
+    }
 }
 
 /// A dropped future is waited for no longer: time stands still where nothing waits.
