@@ -106,15 +106,6 @@ fn child() {
                 say(format!("{code} {}", misuse.unwrap_or_default()).trim_end());
             }
         }
-        // Waits for its own records of an import; says each time how many threads that started.
-        #[cfg(target_os = "linux")]
-        "waits for itself" => {
-            let event = open(&raw, from_text(&hear())).unwrap();
-            say("open");
-            while !hear().is_empty() {
-                say(&threads_of_a_wait(&raw, event).to_string());
-            }
-        }
         // Exports an event that is never done, and waits to be killed.
         "export" => {
             let event = raw.event(IPC);
@@ -136,50 +127,6 @@ fn child() {
         }
         _ => panic!("no role {role}"),
     }
-}
-
-/// How many threads a wait for a pending record of this very process starts.
-#[cfg(target_os = "linux")]
-fn threads_of_a_wait(raw: &Raw, event: CUevent) -> usize {
-    let threads = || std::fs::read_dir("/proc/self/task").unwrap().count();
-    let (held, waiting) = (raw.stream(1), raw.stream(1));
-    let latch = raw.latch(held);
-    raw.record(event, held);
-    let before = threads();
-    raw.wait(waiting, event);
-    let started = threads() - before;
-    latch.release();
-    raw.sync(waiting);
-    started
-}
-
-/// Records of this process are known here, of whatever event has the slot: only a wait for others
-/// needs a thread that looks at the shared memory.
-#[cfg(target_os = "linux")]
-#[test]
-fn a_wait_for_this_process_needs_no_thread() {
-    own_process!();
-    let raw = Raw::new();
-    let event = raw.event(IPC);
-    assert_eq!(threads_of_a_wait(&raw, event), 0);
-    let handle = export(&raw, event);
-    assert_eq!(unsafe { (raw.cuEventDestroy_v2)(event) }.0, OK);
-    // An import of a free slot is of each event there.
-    let mut peer = peer("waits for itself");
-    peer.send(&to_text(&handle));
-    assert_eq!(peer.receive(), "open");
-    for _ in 0..3 {
-        let event = raw.event(IPC);
-        assert_eq!(export(&raw, event).reserved, handle.reserved);
-        for _ in 0..2 {
-            peer.send("once more");
-            assert_eq!(peer.receive(), "0");
-        }
-        assert_eq!(threads_of_a_wait(&raw, event), 0);
-        assert_eq!(unsafe { (raw.cuEventDestroy_v2)(event) }.0, OK);
-    }
-    peer.send("");
-    peer.finish();
 }
 
 #[test]
