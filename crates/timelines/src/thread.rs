@@ -241,4 +241,50 @@ mod tests {
             assert_eq!(pause(Duration::from_secs(quiet)), LONGEST_PAUSE);
         }
     }
+
+    /// Rounds that return one answer, and note how they were taken.
+    struct Same(Next, std::sync::mpsc::Sender<&'static str>);
+
+    impl Rounds for Same {
+        fn round(&mut self, called: bool) -> Next {
+            let _ = self.1.send(if called { "called" } else { "due" });
+            self.0
+        }
+
+        fn whole_round(&mut self) -> Next {
+            let _ = self.1.send("whole");
+            self.0
+        }
+    }
+
+    /// A turn comes after the pause, and after a call as soon as the rest is over; never before.
+    #[test]
+    fn turns_come_after_their_rest() {
+        static SEAT: Seat = Seat { make: || Box::new(Nothing) };
+        let (sender, taken) = std::sync::mpsc::channel();
+        let turn = |next| {
+            let rounds = Box::new(Same(next, sender.clone()));
+            Turn { seat: &SEAT, rounds, called: true, rested: Instant::now(), next: None }
+        };
+        let ms = Duration::from_millis;
+        for (rest, pause) in [(2, 5), (5, 2), (3, 3), (0, 1)] {
+            let (rest, pause) = (ms(rest), ms(pause));
+            let mut turn = turn(Next::In { rest, pause });
+            let before = Instant::now();
+            turn.take(false);
+            assert!(turn.rested >= before + rest && turn.rested <= Instant::now() + rest);
+            let due = turn.due().unwrap();
+            assert_eq!(due - turn.rested, pause.max(rest) - rest, "{rest:?}, {pause:?}");
+            turn.called = true;
+            assert_eq!(turn.due(), Some(turn.rested));
+            turn.take(true);
+            turn.take(false);
+            assert_eq!([(); 3].map(|()| taken.recv().unwrap()), ["called", "whole", "due"]);
+        }
+        let mut turn = turn(Next::Called);
+        turn.take(false);
+        assert_eq!(turn.due(), None, "not without a call");
+        turn.called = true;
+        assert_eq!(turn.due(), Some(turn.rested));
+    }
 }

@@ -238,3 +238,39 @@ impl<E: AsRef<EventRef> + fmt::Debug + 'static> fmt::Debug for Completion<E> {
 }
 
 static_assertions::assert_impl_all!(Completion: Send, Sync, Unpin);
+
+#[cfg(test)]
+mod tests {
+    use core::task::Waker;
+
+    use super::*;
+    use cuda_events::{Context, Device, Driver, EventFlags, LoadOptions, Stream, StreamOptions};
+    use cuda_soft_driver::SoftDriver;
+
+    /// However often it is polled, the poller has it once, and asks for it once a round.
+    #[test]
+    #[allow(unsafe_code)]
+    fn a_future_is_registered_once() {
+        let soft = SoftDriver::new();
+        // SAFETY: the software driver has the driver's ABI, and its functions are part of this
+        // program.
+        let driver = unsafe {
+            Driver::from_resolver(&mut |name| soft.resolve(name), &LoadOptions::new()).unwrap()
+        };
+        let context = Device::new(driver, 0).and_then(Context::primary).unwrap();
+        let stream = Stream::new(&context, StreamOptions::new()).unwrap();
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        let wait = move || {
+            let _ = released.recv();
+        };
+        stream.launch_host_function(wait).unwrap();
+        let mut completion = Completion::new(stream.record_event(EventFlags::empty()).unwrap());
+        for _ in 0..3 {
+            let mut task = TaskContext::from_waker(Waker::noop());
+            assert!(Pin::new(&mut completion).poll(&mut task).is_pending());
+            assert_eq!(Arc::strong_count(&completion.entry), 2, "its own share and the poller's");
+        }
+        drop(release);
+        stream.synchronize().unwrap();
+    }
+}

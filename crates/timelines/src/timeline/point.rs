@@ -352,3 +352,42 @@ pub(super) fn submit_wait(stream: &StreamRef, slot: &'static Slot, value: u64) -
 }
 
 static_assertions::assert_impl_all!(Point: Copy, Send, Sync);
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::Timeline;
+    use crate::sync::lock;
+    use cuda_events::{Context, Device, Driver, LoadOptions, Stream, StreamOptions};
+    use cuda_soft_driver::SoftDriver;
+
+    static READS: Mutex<Vec<(usize, u64)>> = Mutex::new(Vec::new());
+
+    /// A point that is reached when a question about its context fails has been read, too. One that
+    /// is not has not.
+    #[test]
+    #[allow(unsafe_code)]
+    fn a_point_that_is_reached_after_a_failed_question_was_read() {
+        let soft = SoftDriver::new();
+        // SAFETY: the software driver has the driver's ABI, and its functions are part of this
+        // program.
+        let driver = unsafe {
+            Driver::from_resolver(&mut |name| soft.resolve(name), &LoadOptions::new()).unwrap()
+        };
+        let driver = driver.with_host_reads(&|address, value| lock(&READS).push((address, value)));
+        let context = Device::new(driver, 0).and_then(Context::primary).unwrap();
+        let stream = Stream::new(&context, StreamOptions::new()).unwrap();
+        let timeline = Timeline::new(stream).unwrap();
+        let point = timeline.signal().unwrap();
+        point.wait().unwrap();
+        let (word, _) = point.line.word();
+        lock(&READS).clear();
+        let later = Point::new(point.slot, point.value + 1);
+        assert_eq!(later.look_after(Error::ContextDropped), Err(Error::ContextDropped));
+        assert_eq!(*lock(&READS), []);
+        assert_eq!(point.look_after(Error::ContextDropped), Ok(Progress::Done));
+        assert_eq!(*lock(&READS), [(word, point.value)]);
+    }
+}

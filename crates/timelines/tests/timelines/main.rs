@@ -16,3 +16,4 @@ mod timeline_graphs;
 mod timeline_pages;
 mod timeline_programs;
 mod timelines;
+mod two_drivers;
