@@ -12,13 +12,13 @@ use run::{Argument, run};
 
 use crate::abi::{compare, name};
 use crate::call::{Call, Function};
-use crate::model::graphs::NodePlace;
+use crate::model::graphs::state::NodePlace;
 use crate::model::host_functions::state::Callback;
 use crate::names::{are_hooked, edited, may_order};
 use crate::settings::Settings;
 use crate::start;
 use crate::table::{HOOKED, REAL};
-use crate::{guard, thunks};
+use crate::{callbacks, guard, thunks};
 
 pub(crate) mod copies;
 pub(crate) mod declare;
@@ -29,12 +29,12 @@ pub(crate) mod host_functions;
 pub(crate) mod kernels;
 pub(crate) mod memory;
 pub(crate) mod modules;
-mod nodes;
 pub(crate) mod run;
 pub(crate) mod streams;
 #[cfg(test)]
 pub(crate) mod tests;
 pub(crate) mod unmodelled;
+pub(crate) mod user_objects;
 pub(crate) mod values;
 
 type Code = c_uint;
@@ -104,11 +104,11 @@ type Special = (&'static CStr, *const (), &'static AtomicPtr<c_void>);
 
 host_functions! {
     cuLaunchHostFunc HOST | cuLaunchHostFunc_ptsz HOST_PTSZ (function: Function)
-        => hosts::run_host, (function, None);
+        => callbacks::run_host, (function, None);
     cuLaunchHostFunc_v2 HOST_V2 | cuLaunchHostFunc_v2_ptsz HOST_V2_PTSZ
-        (function: Function, mode: c_uint) => hosts::run_host, (function, None);
+        (function: Function, mode: c_uint) => callbacks::run_host, (function, None);
     cuStreamAddCallback CALLBACK | cuStreamAddCallback_ptsz CALLBACK_PTSZ
-        (function: Callback, flags: c_uint) => hosts::run_callback, (None, function);
+        (function: Callback, flags: c_uint) => callbacks::run_callback, (None, function);
 }
 
 static ADD_HOST: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
@@ -200,7 +200,7 @@ unsafe extern "C" fn create_object(
         code
     };
     // SAFETY: the place for the handle.
-    let hook = || unsafe { hosts::create_object(&call, real, object, destroy, data) };
+    let hook = || unsafe { user_objects::create(&call, real, object, destroy, data) };
     run(call.name, &made, hook, || real(destroy, data), |_, _| {})
 }
 

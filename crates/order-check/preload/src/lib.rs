@@ -28,6 +28,7 @@
 
 mod abi;
 mod call;
+mod callbacks;
 mod code;
 mod elf;
 mod fork;

@@ -12,13 +12,14 @@ use crate::lock::{Lock, Rank};
 use crate::model::contexts::Contexts;
 use crate::model::destroyed::Destroyed;
 use crate::model::driver::{Questions, demangled};
-use crate::model::graphs::Graphs;
-use crate::model::host_functions::state::{HostFunctions, Keeper};
+use crate::model::graphs::nodes::GraphQuestions;
+use crate::model::graphs::state::Graphs;
+use crate::model::host_functions::state::Keeper;
 use crate::model::kernels::state::Kernels;
 use crate::model::memory::state::Allocations;
-use crate::model::nodes::GraphQuestions;
 use crate::model::pinned::state::{Alias, Pinned, State};
 use crate::model::streams::state::Streams;
+use crate::model::user_objects::state::UserObjects;
 use crate::model::values::state::Values;
 use crate::model::waiting::state::Waiting;
 use crate::report::counts::Seen;
@@ -76,9 +77,9 @@ pub(crate) fn start(resolve: &dyn Fn(&CStr) -> *mut c_void, settings: &Settings)
         memory: Allocations::default(),
         pinned: Pinned::new(),
         values: Values::default(),
-        graphs: Graphs::new(GraphQuestions::new(resolve)),
+        graphs: Graphs::new(GraphQuestions::new(resolve), Keeper::new(resolve)),
         kernels: Kernels::new(),
-        host_functions: HostFunctions::new(Keeper::new(resolve)),
+        user_objects: UserObjects::default(),
         destroyed: Destroyed::default(),
         waiting: Waiting::default(),
         under_way: Vec::new(),

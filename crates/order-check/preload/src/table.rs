@@ -20,7 +20,8 @@ use crate::call::{Bytes, Call};
 use crate::code::image::Image;
 use crate::hooks::run::{Argument, run};
 use crate::hooks::{
-    copies, events, graphs, host_functions as hosts, kernels, memory, modules, streams, values,
+    copies, events, graphs, host_functions as hosts, kernels, memory, modules, streams,
+    user_objects, values,
 };
 use crate::model::copies::blocks::{Block, OfBatch};
 use crate::model::host_functions::state::NodeParams;
@@ -368,7 +369,7 @@ hooks! {
         flags: c_uint)
         => values::batch [stream, count, operations];
     cuGraphRetainUserObject: (graph: Handle, object: Handle, count: c_uint, flags: c_uint)
-        => hosts::retain_object [graph, object];
+        => user_objects::retain [graph, object];
     cuStreamWriteValue32 | cuStreamWriteValue32_ptsz,
         cuStreamWriteValue32_v2 | cuStreamWriteValue32_v2_ptsz: (stream: Handle, to: Address, value: u32, flags: c_uint)
         => values::apply [stream, &[Value::write(to, 4, value.into())]];

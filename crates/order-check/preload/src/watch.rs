@@ -6,13 +6,13 @@ use crate::lock::{Lock, Rank};
 use crate::model::contexts::Contexts;
 use crate::model::destroyed::Destroyed;
 use crate::model::driver::Questions;
-use crate::model::graphs::Graphs;
-use crate::model::host_functions::state::HostFunctions;
+use crate::model::graphs::state::Graphs;
 use crate::model::kernels::state::Kernels;
 use crate::model::memory::state::Allocations;
 use crate::model::pinned::state::Pinned;
 use crate::model::streams::state::Streams;
 use crate::model::under_way::state::UnderWay;
+use crate::model::user_objects::state::UserObjects;
 use crate::model::values::state::Values;
 use crate::model::waiting::state::Waiting;
 use crate::report::counts::Seen;
@@ -29,7 +29,7 @@ pub(crate) struct Watch {
     pub(crate) values: Values,
     pub(crate) graphs: Graphs,
     pub(crate) kernels: Kernels,
-    pub(crate) host_functions: HostFunctions,
+    pub(crate) user_objects: UserObjects,
     pub(crate) destroyed: Destroyed,
     /// Work that the feed does not have yet.
     pub(crate) waiting: Waiting,

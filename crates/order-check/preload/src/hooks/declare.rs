@@ -3,7 +3,7 @@ use core::sync::atomic::Ordering;
 use cuda_order_check_engine::{Access, Finding};
 
 use crate::call::{Address, Call, Handle};
-use crate::model::launch::Node;
+use crate::model::graphs::node::Node;
 use crate::report::output::LAUNCHES;
 use crate::walk::{begin_call, caught_up, locked};
 

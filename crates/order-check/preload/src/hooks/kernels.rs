@@ -6,8 +6,8 @@ use cuda_order_check_engine::EventId;
 
 use crate::call::{Call, Code, Handle, OK, read};
 use crate::code::launch::Sizes;
+use crate::model::graphs::nodes::CHANGEABLE;
 use crate::model::kernels::state::sizes_of;
-use crate::model::nodes::CHANGEABLE;
 use crate::model::waiting::state::Submitted;
 use crate::report::trace::note;
 use crate::walk::locked;

@@ -7,7 +7,7 @@ use cuda_order_check_engine::ThreadId;
 use cuda_order_check_engine::feed::Memory;
 
 use crate::call::{Address, Call, Code, Handle, OK, thread};
-use crate::hooks::host_functions::post;
+use crate::callbacks::post;
 use crate::hooks::{copies, memory, streams};
 use crate::model::copies::blocks::Block;
 use crate::model::host_functions::state::{Posted, have_posted};

@@ -3,9 +3,9 @@
 use cuda_order_check_engine::Compare;
 
 use crate::call::{Call, Handle, read};
-use crate::hooks::graphs::objects_within;
 use crate::model::host_functions::state as host_functions;
 use crate::model::memory::resource_unmapped;
+use crate::model::user_objects::objects_within;
 use crate::names::{Edited, base, edited};
 use crate::walk::begin_call;
 use crate::watch::Watch;
@@ -90,7 +90,7 @@ pub(crate) fn unmodelled(name: &'static str, arguments: &[Handle; 6]) {
             if let (Edited::Graph(at), graph @ 1..) = (what, child(name, arguments)) {
                 let objects = objects_within(watch, graph);
                 if !objects.is_empty() {
-                    watch.host_functions.objects.entry(arguments[at]).or_default().extend(objects);
+                    watch.user_objects.of_graphs.entry(arguments[at]).or_default().extend(objects);
                 }
             }
         }

@@ -5,7 +5,7 @@ use core::ffi::c_uint;
 use cuda_events::sys::CUstreamBatchMemOpParams;
 
 use crate::call::{Call, Code, Handle};
-use crate::model::launch::Node;
+use crate::model::graphs::node::Node;
 use crate::model::under_way::state::Visible;
 use crate::model::values::state::{Value, load};
 use crate::walk::{begin_call, caught_up};

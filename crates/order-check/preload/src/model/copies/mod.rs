@@ -14,7 +14,7 @@ use crate::model::contexts::Contexts;
 use crate::model::copies::blocks::{
     Block, Extent, Location, Reads, Side, Transfer, accesses, array_of, element, operand,
 };
-use crate::model::launch::Node;
+use crate::model::graphs::node::Node;
 use crate::model::pinned::watch_copies;
 use crate::model::under_way::state::Visible;
 use crate::model::values::state::load;

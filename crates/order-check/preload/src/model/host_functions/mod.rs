@@ -1,5 +1,6 @@
 //! Host functions and destructors begin and end, on threads of the driver.
 
+pub(crate) mod nodes;
 pub(crate) mod state;
 
 use core::sync::atomic::Ordering;
@@ -24,9 +25,9 @@ pub(crate) fn apply_posted(watch: &mut Watch, thread: u64, posted: Posted) {
             watch.feed.function_begins(id);
         }
         Posted::Ends(id) => watch.feed.function_ends(id),
-        Posted::DestructorBegins(of) => {
-            watch.host_functions.object_ended(&of);
-            watch.feed.object_released(of.number);
+        Posted::DestructorBegins(destructor) => {
+            watch.user_objects.ended(&destructor);
+            watch.feed.object_released(destructor.number);
             watch.feed.destructor_begins();
         }
         Posted::DestructorEnds => watch.feed.destructor_ends(),

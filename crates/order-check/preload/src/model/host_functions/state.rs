@@ -2,7 +2,7 @@
 
 use core::ffi::{c_uint, c_void};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError};
 
 use cuda_events::sys::CUDA_HOST_NODE_PARAMS;
@@ -10,6 +10,7 @@ use cuda_events::sys::CUDA_HOST_NODE_PARAMS;
 use crate::call::{Code, Function, Handle, OK};
 use crate::lock::{Guard, Lock, Rank};
 use crate::model::driver::of_driver;
+use crate::model::user_objects::state::Destructor;
 
 /// `CUstreamCallback`.
 pub(crate) type Callback = Option<unsafe extern "C" fn(Handle, Code, *mut c_void)>;
@@ -54,11 +55,11 @@ impl Host {
 
     /// The driver has refused that execution.
     pub(crate) fn withdrawn(&self, id: u64) {
-        self.runs().ids.retain(|of| *of != id);
+        self.runs().ids.retain(|other| *other != id);
     }
 }
 
-/// What the driver's own threads tell.
+/// What happens on the driver's own threads.
 pub(crate) enum Posted {
     Begins(u64),
     Ends(u64),
@@ -71,7 +72,7 @@ pub(crate) static POSTED: Lock<Vec<(u64, Posted)>> = Lock::new(Rank::Posted, Vec
 
 pub(crate) static HAVE_POSTED: AtomicBool = AtomicBool::new(false);
 
-/// Whether there is something to `hear`.
+/// Whether [`take_posted`](super::take_posted) has something to take.
 pub(crate) fn have_posted() -> bool {
     HAVE_POSTED.load(Ordering::Acquire)
 }
@@ -164,26 +165,26 @@ impl Keeper {
                 return false;
             }
             (*host).object.store(object, Ordering::Relaxed);
-            let kept = retain(graph, object, 1, ONLY) == OK;
-            if !kept {
+            let retained = retain(graph, object, 1, ONLY) == OK;
+            if !retained {
                 (*host).object.store(0, Ordering::Relaxed);
             }
-            kept
+            retained
         }
     }
 }
 
-/// What keeps the host function of a node.
-pub(crate) struct Kept {
+/// The reference of a graph to the host function of a node.
+pub(crate) struct NodeReference {
     pub(crate) keeper: Keeper,
     pub(crate) graph: Handle,
     pub(crate) object: Handle,
 }
 
-impl Kept {
+impl NodeReference {
     /// The node is gone, or has another function. What was made of the graph before has references
     /// of its own.
-    pub(crate) fn take(&self) {
+    pub(crate) fn release(&self) {
         if let Some(release) = self.keeper.release.filter(|_| self.object != 0) {
             // SAFETY: the graph of a node that had the function, so it has the object.
             unsafe { release(self.graph, self.object, 1) };
@@ -208,76 +209,13 @@ pub(crate) struct NodeParams {
 
 const _: () = assert!(core::mem::offset_of!(NodeParams, host) == 16);
 
-/// A user object's destructor.
-pub(crate) struct Destructor {
-    pub(crate) function: Function,
-    pub(crate) data: Handle,
-    pub(crate) number: u64,
-    pub(crate) object: AtomicUsize,
-}
-
-/// What keeps host functions, and the user objects of the program.
-pub(crate) struct HostFunctions {
-    pub(crate) keeper: Keeper,
-    /// The user objects of graphs.
-    pub(crate) objects: HashMap<Handle, BTreeSet<u64>>,
-    /// The numbers of user objects.
-    pub(crate) numbers: HashMap<Handle, u64>,
-}
-
-impl HostFunctions {
-    pub(crate) fn new(keeper: Keeper) -> Self {
-        Self { keeper, objects: HashMap::new(), numbers: HashMap::new() }
-    }
-
-    /// What a graph has of them, in the place of what it had.
-    pub(crate) fn has_objects(&mut self, graph: Handle, objects: BTreeSet<u64>) {
-        self.objects.remove(&graph);
-        if !objects.is_empty() {
-            self.objects.insert(graph, objects);
-        }
-    }
-
-    /// The last reference to an object is gone. Its handle may be that of another one.
-    pub(crate) fn object_ended(&mut self, of: &Destructor) {
-        let object = of.object.load(Ordering::Relaxed);
-        if self.numbers.get(&object) == Some(&of.number) {
-            self.numbers.remove(&object);
-        }
-        self.objects.retain(|_, all| {
-            all.remove(&of.number);
-            !all.is_empty()
-        });
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use core::ffi::{c_uint, c_void};
     use core::sync::atomic::{AtomicUsize, Ordering};
 
-    use super::{Destructor, Host, HostFunctions, Keeper, Kept};
+    use super::{Host, Keeper, NodeReference};
     use crate::call::{Code, Handle, OK};
-
-    /// The handle of an object may be that of a new one before its end is heard of.
-    #[test]
-    fn the_late_end_of_an_object_leaves_a_new_one_alone() {
-        const OBJECT: Handle = 0x10;
-        let of = |number| Destructor {
-            function: None,
-            data: 0,
-            number,
-            object: AtomicUsize::new(OBJECT),
-        };
-        let mut all = HostFunctions::new(Keeper::new(&|_| core::ptr::null_mut()));
-        for (newer, left) in [(8, Some(8)), (7, None)] {
-            all.numbers.insert(OBJECT, newer);
-            all.objects.insert(0x20, [7, 9].into());
-            all.object_ended(&of(7));
-            assert_eq!(all.numbers.get(&OBJECT).copied(), left, "the handle is that of {newer}");
-            assert_eq!(all.objects.get(&0x20), Some(&[9].into()), "the graph has it no longer");
-        }
-    }
 
     /// The first digit of a stream is what the driver returns, the second one is the status.
     unsafe extern "C" fn capture(
@@ -330,7 +268,7 @@ mod tests {
             assert_eq!(host.object.load(Ordering::Relaxed), if given { 9 } else { 0 });
         }
         for object in [0, 9] {
-            Kept { keeper, graph: 10, object }.take();
+            NodeReference { keeper, graph: 10, object }.release();
             assert_eq!(RELEASED.load(Ordering::Relaxed), if object == 0 { 0 } else { 19 });
         }
     }

@@ -6,7 +6,7 @@ use cuda_order_check_engine::{Access, AccessKind, StreamId};
 
 use crate::code::launch::Values;
 use crate::code::verdict::may_write;
-use crate::model::launch::Node;
+use crate::model::graphs::node::Node;
 use crate::model::pinned::watch_copies;
 use crate::watch::Watch;
 

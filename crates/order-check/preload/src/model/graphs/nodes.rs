@@ -1,5 +1,4 @@
-//! The nodes of a graph, as the driver has them: for graphs that were built, or changed after their
-//! capture.
+//! The questions about the nodes of a graph, and the work that the answers describe.
 
 use core::ffi::{c_uint, c_void};
 use std::sync::Arc;
@@ -15,12 +14,12 @@ use crate::call::{Code, Handle, OK};
 use crate::code::launch::Sizes;
 use crate::model::copies::blocks::{Block, copied_rows, set_rows};
 use crate::model::driver::of_driver;
+use crate::model::graphs::node::Node;
 use crate::model::host_functions::state::Host;
 use crate::model::kernels::state::sizes_of;
-use crate::model::launch::Node;
 use crate::model::values::state::Value;
 
-pub(crate) type Of = unsafe extern "C" fn(Handle, *mut c_void) -> Code;
+pub(crate) type Ask = unsafe extern "C" fn(Handle, *mut c_void) -> Code;
 
 pub(crate) type List = unsafe extern "C" fn(Handle, *mut Handle, *mut usize) -> Code;
 
@@ -58,8 +57,8 @@ pub(crate) enum NodeKind {
 }
 
 impl NodeKind {
-    /// The kind that the driver has said; `None` if it is not modelled.
-    pub(crate) fn of(kind: c_uint) -> Option<Self> {
+    /// The kind that the driver has returned; `None` if it is not modelled.
+    pub(crate) fn new(kind: c_uint) -> Option<Self> {
         Some(match kind {
             0 => Self::Kernel,
             1 => Self::Copy,
@@ -91,24 +90,24 @@ impl GraphQuestions {
 }
 
 /// The driver's answer about a node or a graph.
-pub(crate) fn ask<T: Copy + Default>(question: Option<Of>, of: Handle) -> Option<T> {
+pub(crate) fn ask<T: Copy + Default>(question: Option<Ask>, handle: Handle) -> Option<T> {
     let mut answer = T::default();
     // SAFETY: a handle that the driver has just given out or taken, and a place for the answer,
     // whose type the callers choose by the function.
-    let code = unsafe { question?(of, (&raw mut answer).cast()) };
+    let code = unsafe { question?(handle, (&raw mut answer).cast()) };
     (code == OK).then_some(answer)
 }
 
-pub(crate) fn list(question: Option<List>, of: Handle) -> Option<Vec<Handle>> {
+pub(crate) fn list(question: Option<List>, handle: Handle) -> Option<Vec<Handle>> {
     let mut count = 0;
     // SAFETY: as above; without a list the driver gives its length.
-    if unsafe { question?(of, core::ptr::null_mut(), &mut count) } != OK {
+    if unsafe { question?(handle, core::ptr::null_mut(), &mut count) } != OK {
         return None;
     }
     let mut all = vec![0; count];
     if count > 0 {
         // SAFETY: as above, with so many places.
-        let code = unsafe { question?(of, all.as_mut_ptr(), &mut count) };
+        let code = unsafe { question?(handle, all.as_mut_ptr(), &mut count) };
         all.truncate(count);
         (code == OK).then_some(())?;
     }
@@ -116,11 +115,11 @@ pub(crate) fn list(question: Option<List>, of: Handle) -> Option<Vec<Handle>> {
 }
 
 /// The child graphs of a graph's nodes.
-pub(crate) fn children(of: &GraphQuestions, graph: Handle) -> Vec<Handle> {
-    let kind = |node| ask(of.kind, node).and_then(NodeKind::of);
-    let nodes = list(of.nodes, graph).unwrap_or_default().into_iter();
+pub(crate) fn children(questions: &GraphQuestions, graph: Handle) -> Vec<Handle> {
+    let kind = |node| ask(questions.kind, node).and_then(NodeKind::new);
+    let nodes = list(questions.nodes, graph).unwrap_or_default().into_iter();
     let nodes = nodes.filter(|node| kind(*node) == Some(NodeKind::Child));
-    nodes.filter_map(|node| ask(of.child, node)).collect()
+    nodes.filter_map(|node| ask(questions.child, node)).collect()
 }
 
 /// The launch of a node, in either form.
@@ -134,15 +133,15 @@ pub(crate) struct KernelNode {
 macro_rules! kernel_nodes {
     ($($params:ident $kernel:expr;)*) => {$(
         impl From<$params> for KernelNode {
-            fn from(of: $params) -> Self {
+            fn from(node: $params) -> Self {
                 let kernel: fn(&$params) -> Handle = $kernel;
-                let grid = [of.gridDimX, of.gridDimY, of.gridDimZ];
-                let block = [of.blockDimX, of.blockDimY, of.blockDimZ];
+                let grid = [node.gridDimX, node.gridDimY, node.gridDimZ];
+                let block = [node.blockDimX, node.blockDimY, node.blockDimZ];
                 Self {
-                    function: if of.func.is_null() { kernel(&of) } else { of.func.addr() },
+                    function: if node.func.is_null() { kernel(&node) } else { node.func.addr() },
                     sizes: sizes_of(grid, block),
-                    parameters: of.kernelParams,
-                    extra: of.extra,
+                    parameters: node.kernelParams,
+                    extra: node.extra,
                 }
             }
         }
@@ -151,7 +150,7 @@ macro_rules! kernel_nodes {
 
 kernel_nodes! {
     CUDA_KERNEL_NODE_PARAMS_v1 |_| 0;
-    CUDA_KERNEL_NODE_PARAMS_v2 |of| of.kern.addr();
+    CUDA_KERNEL_NODE_PARAMS_v2 |node| node.kern.addr();
 }
 
 /// A node of an executable graph.
@@ -179,10 +178,10 @@ impl Work {
         Self::Write(copied_rows(&copy.into()))
     }
 
-    pub(crate) fn of_set(of: &CUDA_MEMSET_NODE_PARAMS) -> Self {
-        let to = Block::rows(of.dst, of.pitch);
-        let extent = [of.elementSize as usize * of.width, of.height, 1];
-        Self::Write(set_rows(to, extent, (of.value, of.elementSize as usize)))
+    pub(crate) fn of_set(set: &CUDA_MEMSET_NODE_PARAMS) -> Self {
+        let to = Block::rows(set.dst, set.pitch);
+        let extent = [set.elementSize as usize * set.width, set.height, 1];
+        Self::Write(set_rows(to, extent, (set.value, set.elementSize as usize)))
     }
 
     /// For the feed.
@@ -203,7 +202,7 @@ impl Work {
         match self {
             Self::Accesses(_) | Self::Record(_) | Self::Wait(_) => Vec::new(),
             Self::Write(accesses) => {
-                let write = accesses.iter().find(|of| of.kind == AccessKind::Write);
+                let write = accesses.iter().find(|access| access.kind == AccessKind::Write);
                 vec![write.map_or(Node::Work, |write| Node::Write(write.clone()))]
             }
             Self::Host(host) => vec![Node::Host(host.clone())],
@@ -220,14 +219,14 @@ mod tests {
     use crate::call::{Code, Handle};
 
     /// It has four nodes, and one fewer when it is asked for them; graph 1 is refused.
-    unsafe extern "C" fn nodes(of: Handle, all: *mut Handle, count: *mut usize) -> Code {
+    unsafe extern "C" fn nodes(graph: Handle, all: *mut Handle, count: *mut usize) -> Code {
         let all = (!all.is_null()).then_some(all);
         // SAFETY: as the callers of a driver promise: a place for the number, and so many nodes.
         unsafe {
             *count = if all.is_some() { 3 } else { 4 };
             (0..3).for_each(|at| all.into_iter().for_each(|all| *all.add(at) = 0x10 + at));
         }
-        Code::from(of == 1)
+        Code::from(graph == 1)
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! The nodes of a graph, as the driver has them: for graphs that were built, or changed after their
-//! capture.
+//! The nodes of a graph in an order in which they may run, as the driver has them: for graphs that were
+//! built, or changed after their capture.
 
 use core::cmp::Reverse;
 use core::ffi::c_uint;
@@ -9,8 +9,8 @@ use cuda_events::sys::CUDA_BATCH_MEM_OP_NODE_PARAMS;
 use cuda_events::sys::more::CUDA_KERNEL_NODE_PARAMS_v2;
 
 use crate::call::Handle;
-use crate::hooks::host_functions::host_function;
-use crate::model::nodes::{Flat, KernelNode, NodeKind, Work, ask, list};
+use crate::model::graphs::nodes::{Flat, KernelNode, NodeKind, Work, ask, list};
+use crate::model::host_functions::nodes::host_function;
 use crate::model::values::state::operations;
 use crate::watch::Watch;
 
@@ -22,7 +22,7 @@ pub(crate) fn nodes_of(watch: &mut Watch, graph: Handle) -> Option<Vec<Flat>> {
     Some(all)
 }
 
-/// The edges of a graph, by the places of its nodes.
+/// The edges of a graph, by the indices of its nodes.
 struct Edges {
     /// Those that each node waits for.
     before: Vec<Vec<usize>>,
@@ -32,15 +32,15 @@ struct Edges {
 
 impl Edges {
     /// `None` if the driver does not say, or says what cannot be.
-    fn of(watch: &Watch, nodes: &[Handle]) -> Option<Self> {
-        let places: HashMap<Handle, usize> =
+    fn new(watch: &Watch, nodes: &[Handle]) -> Option<Self> {
+        let indices: HashMap<Handle, usize> =
             nodes.iter().enumerate().map(|(at, node)| (*node, at)).collect();
         let mut edges =
             Self { before: Vec::with_capacity(nodes.len()), after: vec![Vec::new(); nodes.len()] };
         for (at, node) in nodes.iter().enumerate() {
             let all = list(watch.graphs.questions.before, *node)?;
             let all: Vec<usize> =
-                all.iter().map(|of| places.get(of).copied()).collect::<Option<_>>()?;
+                all.iter().map(|node| indices.get(node).copied()).collect::<Option<_>>()?;
             for earlier in &all {
                 edges.after.get_mut(*earlier)?.push(at);
             }
@@ -61,7 +61,7 @@ fn flatten(
     all: &mut Vec<Flat>,
 ) -> Option<Vec<usize>> {
     let nodes = list(watch.graphs.questions.nodes, graph)?;
-    let edges = Edges::of(watch, &nodes)?;
+    let edges = Edges::new(watch, &nodes)?;
     let mut left: Vec<usize> = edges.before.iter().map(Vec::len).collect();
     let ready = left.iter().enumerate().filter(|(_, left)| **left == 0);
     let mut ready: BinaryHeap<Reverse<usize>> = ready.map(|(at, _)| Reverse(at)).collect();
@@ -72,7 +72,7 @@ fn flatten(
         count += 1;
         let mut after: Vec<usize> = match edges.before[at].as_slice() {
             [] => before.to_vec(),
-            earlier => earlier.iter().flat_map(|of| &ends[*of]).copied().collect(),
+            earlier => earlier.iter().flat_map(|node| &ends[*node]).copied().collect(),
         };
         after.sort_unstable();
         after.dedup();
@@ -98,21 +98,21 @@ fn add(
     after: Vec<usize>,
     all: &mut Vec<Flat>,
 ) -> Option<Vec<usize>> {
-    let of = watch.graphs.questions;
-    let work = match NodeKind::of(ask::<c_uint>(of.kind, handle)?)? {
-        NodeKind::Kernel if of.is_changeable(handle) => {
+    let questions = watch.graphs.questions;
+    let work = match NodeKind::new(ask::<c_uint>(questions.kind, handle)?)? {
+        NodeKind::Kernel if questions.is_changeable(handle) => {
             watch.seen.changeable += 1;
             Work::Accesses(Vec::new())
         }
         NodeKind::Kernel => {
-            kernel_work(watch, &ask::<CUDA_KERNEL_NODE_PARAMS_v2>(of.kernel, handle)?.into())
+            kernel_work(watch, &ask::<CUDA_KERNEL_NODE_PARAMS_v2>(questions.kernel, handle)?.into())
         }
-        NodeKind::Copy => Work::of_copy(ask(of.copy, handle)?),
-        NodeKind::Set => Work::of_set(&ask(of.set, handle)?),
-        NodeKind::Host => Work::Host(host_function(&of, handle)?),
+        NodeKind::Copy => Work::of_copy(ask(questions.copy, handle)?),
+        NodeKind::Set => Work::of_set(&ask(questions.set, handle)?),
+        NodeKind::Host => Work::Host(host_function(&questions, handle)?),
         NodeKind::Child => {
             let first = all.len();
-            let ends = flatten(watch, ask(of.child, handle)?, &after, all)?;
+            let ends = flatten(watch, ask(questions.child, handle)?, &after, all)?;
             if all.len() > first {
                 return Some(ends);
             }
@@ -124,11 +124,11 @@ fn add(
             Work::Accesses(Vec::new())
         }
         NodeKind::Empty => Work::Accesses(Vec::new()),
-        NodeKind::Wait => Work::Wait(ask(of.wait, handle)?),
-        NodeKind::Record => Work::Record(ask(of.record, handle)?),
+        NodeKind::Wait => Work::Wait(ask(questions.wait, handle)?),
+        NodeKind::Record => Work::Record(ask(questions.record, handle)?),
         NodeKind::Values => {
-            let of: CUDA_BATCH_MEM_OP_NODE_PARAMS = ask(of.values, handle)?;
-            Work::Values(operations(of.paramArray, of.count)?)
+            let batch: CUDA_BATCH_MEM_OP_NODE_PARAMS = ask(questions.values, handle)?;
+            Work::Values(operations(batch.paramArray, batch.count)?)
         }
     };
     all.push(Flat { handle, work, after });
@@ -136,13 +136,13 @@ fn add(
 }
 
 /// What a kernel's parameters point to.
-pub(crate) fn kernel_work(watch: &mut Watch, of: &KernelNode) -> Work {
+pub(crate) fn kernel_work(watch: &mut Watch, node: &KernelNode) -> Work {
     Work::Accesses(watch.kernels.pointed_to(
         &watch.feed,
         &watch.questions,
-        of.function,
-        of.sizes,
-        of.parameters.cast(),
-        of.extra.cast(),
+        node.function,
+        node.sizes,
+        node.parameters.cast(),
+        node.extra.cast(),
     ))
 }

@@ -1,4 +1,4 @@
-//! Executable graphs.
+//! The graphs of the program, and what their nodes do at a launch.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -7,31 +7,31 @@ use cuda_order_check_engine::StreamId;
 use cuda_order_check_engine::feed::Feed;
 
 use crate::call::Handle;
-use crate::model::host_functions::state::{self as host_functions, Host};
-use crate::model::launch::Node;
-use crate::model::nodes::{Flat, GraphQuestions, Work, list};
+use crate::model::graphs::node::Node;
+use crate::model::graphs::nodes::{Flat, GraphQuestions, Work, list};
+use crate::model::host_functions::state::{self as host_functions, Host, Keeper};
 use crate::names::Edited;
 use crate::report::output::Output;
 
 /// An executable graph whose nodes the driver was asked for.
 pub(crate) struct Built {
     pub(crate) nodes: Vec<Flat>,
-    /// Where each of them is.
-    pub(crate) places: HashMap<Handle, usize>,
+    /// The index of each.
+    pub(crate) indices: HashMap<Handle, usize>,
     /// Whether the checker does not have them as they are.
     pub(crate) changed: bool,
 }
 
 impl Built {
     pub(crate) fn new(nodes: Vec<Flat>) -> Self {
-        let places = nodes.iter().enumerate().map(|(at, of)| (of.handle, at)).collect();
-        Self { nodes, places, changed: true }
+        let indices = nodes.iter().enumerate().map(|(at, node)| (node.handle, at)).collect();
+        Self { nodes, indices, changed: true }
     }
 
     /// The work of a node, which gets other work.
     pub(crate) fn node(&mut self, node: Handle) -> Option<&mut Work> {
         self.changed = true;
-        Some(&mut self.nodes.get_mut(*self.places.get(&node)?)?.work)
+        Some(&mut self.nodes.get_mut(*self.indices.get(&node)?)?.work)
     }
 }
 
@@ -51,11 +51,12 @@ pub(crate) enum NodePlace {
 /// The graphs of the program, and what their nodes do at a launch.
 pub(crate) struct Graphs {
     pub(crate) questions: GraphQuestions,
+    pub(crate) keeper: Keeper,
     /// The nodes of captures, by their numbers.
     pub(crate) in_capture: HashMap<u64, Vec<Node>>,
-    /// Those of the graphs that were captured.
+    /// The nodes of graphs that were captured.
     pub(crate) of_graph: HashMap<Handle, Vec<Node>>,
-    /// Those of executable graphs.
+    /// The nodes of executable graphs.
     pub(crate) of_exec: HashMap<Handle, Vec<Node>>,
     /// The executable graphs whose nodes the driver was asked for.
     pub(crate) built: HashMap<Handle, Built>,
@@ -69,9 +70,10 @@ pub(crate) struct Graphs {
 }
 
 impl Graphs {
-    pub(crate) fn new(questions: GraphQuestions) -> Self {
+    pub(crate) fn new(questions: GraphQuestions, keeper: Keeper) -> Self {
         Self {
             questions,
+            keeper,
             in_capture: HashMap::new(),
             of_graph: HashMap::new(),
             of_exec: HashMap::new(),
@@ -89,11 +91,11 @@ impl Graphs {
         }
     }
 
-    /// What is in a graph is not known: an instantiation asks the driver, a launch orders
+    /// The nodes of a graph are not all here: an instantiation asks the driver, a launch orders
     /// everything.
     ///
     /// The functions that were set in an executable graph are kept for ever, as the driver may
-    /// still call them, and launches from here on have no places which would tell when it is done.
+    /// still call them, and launches from here on have no numbers that would show when it is done.
     pub(crate) fn unknown(&mut self, graph: Handle) {
         self.of_graph.remove(&graph);
         self.of_exec.remove(&graph);
@@ -103,16 +105,18 @@ impl Graphs {
     /// A node of an executable graph has other work.
     pub(crate) fn set_node(&mut self, exec: Handle, node: Handle, work: Work) {
         let built = self.built.get_mut(&exec);
-        let Some(of) = built.and_then(|of| of.node(node)) else { return self.unknown(exec) };
-        if let Work::Host(host) = std::mem::replace(of, work) {
+        let Some(former) = built.and_then(|built| built.node(node)) else {
+            return self.unknown(exec);
+        };
+        if let Work::Host(host) = std::mem::replace(former, work) {
             host_functions::left(&host);
         }
     }
 
     /// An executable graph ends, or gets other nodes.
     pub(crate) fn leave(&mut self, exec: Handle) {
-        for of in self.built.remove(&exec).into_iter().flat_map(|of| of.nodes) {
-            if let Work::Host(host) = of.work {
+        for node in self.built.remove(&exec).into_iter().flat_map(|built| built.nodes) {
+            if let Work::Host(host) = node.work {
                 host_functions::left(&host);
             }
         }
@@ -157,13 +161,17 @@ impl Graphs {
 #[cfg(test)]
 mod tests {
     use super::{CHANGED, Graphs};
-    use crate::model::nodes::GraphQuestions;
+    use crate::model::graphs::nodes::GraphQuestions;
+    use crate::model::host_functions::state::Keeper;
 
     /// When nodes are no longer remembered, each graph so far counts as changed: the driver is asked
     /// for it.
     #[test]
     fn what_is_not_remembered_counts_as_changed() {
-        let mut graphs = Graphs::new(GraphQuestions::new(&|_| core::ptr::null_mut()));
+        let mut graphs = {
+            let none = |_: &core::ffi::CStr| core::ptr::null_mut();
+            Graphs::new(GraphQuestions::new(&none), Keeper::new(&none))
+        };
         graphs.of_graph.insert(1, Vec::new());
         (0..CHANGED).for_each(|node| graphs.node_changed(node + 100));
         assert_eq!((graphs.of_graph.len(), graphs.changed.len()), (1, CHANGED));

@@ -1,0 +1,155 @@
+//! Executable graphs: the nodes that they have, and what their launches do.
+
+pub(crate) mod flatten;
+pub(crate) mod node;
+pub(crate) mod nodes;
+pub(crate) mod state;
+
+use std::sync::Arc;
+
+use cuda_order_check_engine::feed::{GraphNode, Memory};
+use cuda_order_check_engine::{Access, GraphId, StreamId};
+
+use crate::call::Handle;
+use crate::model::graphs::flatten::nodes_of;
+use crate::model::graphs::node::Node;
+use crate::model::graphs::nodes::Flat;
+use crate::model::graphs::state::Built;
+use crate::model::host_functions::state::Host;
+use crate::model::pinned::watch_launch;
+use crate::model::under_way::state::Visible;
+use crate::model::values::state::{Flag, load};
+use crate::watch::Watch;
+
+/// An executable graph has the nodes of a graph.
+pub(crate) fn instantiated(watch: &mut Watch, graph: Handle, exec: Handle) {
+    let captured = watch.graphs.of_graph.get(&graph).cloned();
+    watch.graphs.leave(exec);
+    if let Some(nodes) = captured.filter(|_| !watch.graphs.was_changed(graph)) {
+        watch.feed.graph_copy(GraphId(graph as u64), GraphId(exec as u64));
+        watch.graphs.of_exec.insert(exec, nodes);
+        return;
+    }
+    match nodes_of(watch, graph) {
+        Some(nodes) => _ = watch.graphs.built.insert(exec, Built::new(nodes)),
+        None => watch.graphs.unknown(exec),
+    }
+}
+
+/// The nodes that an executable graph has at its launch. Programs set its nodes one by one, so
+/// the checker has all of them only now.
+pub(crate) fn nodes_of_launch(watch: &mut Watch, exec: Handle) -> Option<Vec<Node>> {
+    let built = watch.graphs.built.get_mut(&exec);
+    if let Some(Built { nodes, changed, .. }) = built.filter(|built| built.changed) {
+        *changed = false;
+        watch.graphs.defined += 1;
+        let node = |node: &Flat| GraphNode { work: node.work.parts(), after: node.after.clone() };
+        watch.feed.graph(GraphId(exec as u64), nodes.iter().map(node).collect());
+        watch
+            .graphs
+            .of_exec
+            .insert(exec, nodes.iter().flat_map(|node| node.work.nodes()).collect());
+    }
+    watch.graphs.of_exec.get(&exec).cloned()
+}
+
+/// Before the real call of a launch. The number of the call, and the numbers of its host
+/// functions.
+pub(crate) fn launch_begins(
+    watch: &mut Watch,
+    stream: StreamId,
+    graph: GraphId,
+    nodes: Vec<Node>,
+) -> (u64, Vec<(Arc<Host>, u64)>) {
+    for node in &nodes {
+        match node {
+            Node::WriteValue(cell, _) | Node::WaitValue(cell) => {
+                watch.feed.find_stored(*cell, || load(*cell));
+            }
+            Node::Write(access) => {
+                let range = &access.range;
+                watch.find_stored_word(range.start, range.end - range.start);
+            }
+            Node::Host(_) | Node::Work => {}
+        }
+    }
+    let with_id = |node| {
+        let id = match &node {
+            Node::Host(host) => {
+                let id = watch.next_id();
+                host.submitted(id);
+                Some(id)
+            }
+            Node::Write(Access { range, .. }) => {
+                let flag = watch.before_write(range.start, range.end - range.start);
+                watch.expect_write(stream, flag)
+            }
+            Node::WriteValue(cell, value) => {
+                let flag = watch.flag(stream, *cell, *value);
+                watch.expect_value(flag.map(Flag::of_graph))
+            }
+            Node::WaitValue(_) | Node::Work => None,
+        };
+        (node, id)
+    };
+    let mut nodes: Vec<_> = nodes.into_iter().map(with_id).collect();
+    let mut hosts = Vec::new();
+    for (node, id) in &mut nodes {
+        match (node, id) {
+            (Node::Host(host), Some(id)) => hosts.push((host.clone(), *id)),
+            (_, id) => watch.values.clear_unless_pending(id),
+        }
+    }
+    let ids = nodes.iter().filter_map(|(_, id)| *id).collect();
+    let is_seen = |(node, id): &(Node, Option<u64>)| id.is_none() && is_visible(watch, node);
+    let at_once = nodes.iter().any(is_seen);
+    let visible = Visible { stream, ids, at_once };
+    let number =
+        watch.submission_begins(visible, move |watch| launch_accepted(watch, stream, graph, nodes));
+    (number, hosts)
+}
+
+/// Whether a node writes a word that others than streams can see.
+pub(crate) fn is_visible(watch: &Watch, node: &Node) -> bool {
+    let address = match node {
+        Node::WriteValue(cell, _) => cell.address,
+        Node::Write(access) if access.range.end - access.range.start <= 8 => access.range.start,
+        _ => return false,
+    };
+    !matches!(watch.feed.memory(address), None | Some(Memory::Device))
+}
+
+/// The driver has accepted a launch of these nodes, with the ids of host functions and of
+/// what the host may see.
+pub(crate) fn launch_accepted(
+    watch: &mut Watch,
+    stream: StreamId,
+    graph: GraphId,
+    nodes: Vec<(Node, Option<u64>)>,
+) {
+    watch.feed.launch(stream, graph);
+    if watch.contexts.of_several_devices() {
+        watch.feed.assume("a launch of a graph is work of all devices");
+        let all = watch.contexts.on_device(None);
+        watch.feed.contexts_share(&all, stream);
+    }
+    for (node, id) in nodes {
+        match node {
+            Node::Host(_) => {
+                id.into_iter().for_each(|id| watch.feed.function(stream, id));
+            }
+            Node::Write(access) => {
+                let range = &access.range;
+                watch.feed.forget_words(range.start, range.end - range.start);
+                watch.feed.write(stream, id, &[access]);
+            }
+            Node::WriteValue(cell, value) => {
+                watch.feed.write_value(stream, id, cell, value);
+            }
+            Node::WaitValue(_) => {}
+            Node::Work => watch.feed.write(stream, None, &[]),
+        }
+    }
+    watch.feed.launched();
+    watch_launch(watch, stream, graph);
+}
