@@ -303,7 +303,7 @@ hooks! {
     cuMemUnmap: (address: Address, bytes: usize) => memory::unmap [address, bytes];
     cuGreenCtxCreate: (green: *mut Handle, of: Handle, device: c_int, flags: c_uint)
         => streams::green [green, device];
-    cuCtxFromGreenCtx: (context: *mut Handle, green: Handle) => streams::of_green [context, green];
+    cuCtxFromGreenCtx: (context: *mut Handle, green: Handle) => streams::context_from_green [context, green];
     cuGreenCtxStreamCreate:
         (stream: *mut Handle, green: Handle, flags: c_uint, priority: c_int)
         => streams::create_green [stream, green, flags];

@@ -1,4 +1,5 @@
-//! Memory: allocations, frees, and what else has an address.
+//! The calls that give memory and take it back: allocations and frees, maps, variables of modules, and
+//! memory of other APIs and processes.
 
 use core::ffi::{c_char, c_uint, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -7,8 +8,10 @@ use cuda_events::sys::CUDA_EXTERNAL_MEMORY_BUFFER_DESC;
 use cuda_order_check_engine::feed::Memory;
 
 use crate::call::{Address, Call, Code, Handle, OK, read};
-use crate::model::copies::given;
-use crate::model::memory::{after_work_with, await_all, forget_gone, owner_ends};
+use crate::model::memory::{
+    after_work_with, allocated_in_order, assume_order_of_everything, await_all, forget_gone,
+    is_owned, mapped, object_has, opened, owner_ends, unmapped,
+};
 use crate::model::pinned::pinned_begins;
 use crate::walk::{after_success, around, begin_call, locked};
 use crate::watch::Watch;
@@ -36,17 +39,7 @@ pub(crate) fn ends_after_all_work(
     real: impl FnOnce() -> Code,
     f: impl FnOnce(&mut Watch),
 ) -> Code {
-    let before = |watch: &mut Watch| {
-        let awaited = watch.feed.await_contexts(&watch.contexts.on_device(None));
-        // A library that was not used does not wait, nor does a release that is not the last one.
-        if !watch.feed.host_is_after(&awaited) {
-            watch.feed.assume("it orders everything");
-        }
-        watch.order_everything();
-        watch.note_captures();
-        watch.feed.await_contexts(&watch.contexts.on_device(None))
-    };
-    around(call, before, real, |watch, awaited| {
+    around(call, assume_order_of_everything, real, |watch, awaited| {
         watch.feed.reached(&awaited);
         f(watch);
     })
@@ -70,39 +63,11 @@ pub(crate) fn module_of(
 
 /// An object has memory, which ends with it. The program may ask for it again and again.
 pub(crate) fn owns(call: &Call, owner: Handle, address: Address, bytes: usize) {
-    let has_bytes =
-        |watch: &Watch| watch.memory.at.get(&address).is_some_and(|known| known.bytes == bytes);
-    let is_known = |watch: &mut Watch| {
-        let of = watch.memory.owned.get(&address);
-        of.is_some_and(|objects| objects.contains(&owner)) && has_bytes(watch)
-    };
-    if address == 0 || bytes == 0 || locked(is_known) == Some(true) {
+    let is_owned = |watch: &mut Watch| is_owned(watch, owner, address, bytes);
+    if address == 0 || bytes == 0 || locked(is_owned) == Some(true) {
         return;
     }
-    begin_call(call, |watch| {
-        let (mut managed, mut context): (u32, _) = (0, 0_usize);
-        if let Some(ask) = watch.questions.attribute {
-            // SAFETY: places for CU_POINTER_ATTRIBUTE_IS_MANAGED and CU_POINTER_ATTRIBUTE_CONTEXT.
-            unsafe {
-                ask((&raw mut managed).cast(), 8, address);
-                ask((&raw mut context).cast(), 1, address);
-            }
-        }
-        let memory = if managed == 0 { Memory::Device } else { Memory::Managed };
-        // It may be the same as before, by another handle.
-        if !has_bytes(watch) || watch.feed.memory(address) != Some(memory) {
-            watch.allocated(address, bytes, memory);
-            if memory == Memory::Managed {
-                // Other variables are beside it.
-                pinned_begins(watch, address, bytes, true, true);
-            }
-        }
-        if let Some(of) = watch.memory.at.get_mut(&address).filter(|_| context != 0) {
-            of.context = context;
-        }
-        let library = watch.memory.modules.get(&owner).map_or(owner, |(library, _)| *library);
-        watch.memory.owned.insert(address, [owner, library]);
-    });
+    begin_call(call, |watch| object_has(watch, owner, address, bytes));
 }
 
 /// A variable of a module or a library. `ask` has the real function, in case the program has asked
@@ -227,14 +192,7 @@ pub(crate) fn unmap(
     address: Address,
     bytes: usize,
 ) -> Code {
-    begin_call(call, |watch| {
-        let range = address..address.saturating_add(bytes as u64);
-        let parts: Vec<Address> = watch.memory.at.range(range).map(|(part, _)| *part).collect();
-        for part in parts {
-            watch.forget(part, false);
-            watch.feed.free(part);
-        }
-    });
+    begin_call(call, |watch| unmapped(watch, address, bytes));
     real()
 }
 
@@ -244,12 +202,7 @@ pub(crate) fn map(
     address: Address,
     bytes: usize,
 ) -> Code {
-    after_success(call, real, |watch| {
-        watch.allocated(address, bytes, given(watch, address));
-        if let Some(of) = watch.memory.at.get_mut(&address) {
-            of.context = 0;
-        }
-    })
+    after_success(call, real, |watch| mapped(watch, address, bytes))
 }
 
 /// A pool that the program names may have other memory than that of a device.
@@ -265,11 +218,7 @@ pub(crate) fn allocate_async(
         let stream = watch.stream(call, stream);
         // SAFETY: the place for the address, which a success has written.
         let address = unsafe { read(address) };
-        watch.replaced(address, bytes);
-        watch.feed.allocate_async(stream, address, bytes as u64);
-        if pool.is_some() && given(watch, address) == Memory::Exported {
-            watch.feed.memory_exported(address);
-        }
+        allocated_in_order(watch, stream, address, bytes, pool.is_some());
     })
 }
 
@@ -294,12 +243,7 @@ pub(crate) fn imported(call: &Call, real: impl FnOnce() -> Code, address: *mut A
     after_success(call, real, |watch| {
         // SAFETY: the place for the address, which a success has written.
         let address = unsafe { read(address) };
-        watch.replaced(address, 1);
-        // The driver may have opened it before.
-        if watch.feed.memory(address).is_none() {
-            let bytes = watch.questions.bytes_at(address).unwrap_or(1);
-            watch.feed.allocate(address, bytes as u64, Memory::Exported);
-        }
+        opened(watch, address);
     })
 }
 

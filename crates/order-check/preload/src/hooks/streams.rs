@@ -1,13 +1,14 @@
-//! Streams, captures and contexts, and the calls that wait for them.
+//! The calls of streams, captures and contexts, and those that wait for them.
 
 use core::ffi::c_uint;
 
 use cuda_order_check_engine::feed::Awaited;
-use cuda_order_check_engine::{ContextId, EventId, GraphId, StreamId};
+use cuda_order_check_engine::{ContextId, EventId, StreamId};
 
 use crate::call::{Call, Code, EXTERNAL, Handle, NOT_READY, OK, read};
 use crate::hooks::destroyed;
 use crate::model::memory::context_ends;
+use crate::model::streams::capture_ended;
 use crate::walk::{after_success, around, begin_call};
 use crate::watch::Watch;
 
@@ -20,8 +21,8 @@ pub(crate) fn create(
     after_success(call, real, |watch| {
         // SAFETY: the place for the handle, which a success has written.
         let stream = unsafe { read(stream) };
-        let of = watch.contexts.current();
-        watch.created(stream, of, flags);
+        let context = watch.contexts.current();
+        watch.created(stream, context, flags);
     })
 }
 
@@ -111,7 +112,7 @@ pub(crate) fn green(
     })
 }
 
-pub(crate) fn of_green(
+pub(crate) fn context_from_green(
     call: &Call,
     real: impl FnOnce() -> Code,
     context: *mut Handle,
@@ -139,9 +140,10 @@ pub(crate) fn create_green(
         // SAFETY: as above.
         let stream = unsafe { read(stream) };
         let device = watch.contexts.greens.get(&green).map(|(device, _)| *device);
-        let of = device.map_or_else(|| watch.contexts.current(), |device| (green, device));
-        watch.contexts.devices.insert(of.0, of.1);
-        watch.created(stream, of, flags);
+        let (context, device) =
+            device.map_or_else(|| watch.contexts.current(), |device| (green, device));
+        watch.contexts.devices.insert(context, device);
+        watch.created(stream, (context, device), flags);
     })
 }
 
@@ -163,14 +165,7 @@ pub(crate) fn capture_end(
         let stream = watch.stream(call, stream);
         // SAFETY: the place for the handle, which a success has written.
         let graph = (code == OK).then(|| unsafe { read(graph) }).filter(|graph| *graph != 0);
-        let capture = watch.feed.capture_of(stream);
-        let nodes = capture.and_then(|of| watch.graphs.in_capture.remove(&of));
-        let whole = capture.is_some_and(|of| !watch.graphs.partial.remove(&of));
-        watch.feed.capture_end(stream, graph.map(|graph| GraphId(graph as u64)));
-        // The driver is asked for the nodes of one that has others as well, and of one whose begin
-        // was not seen.
-        let graph = graph.filter(|_| whole);
-        watch.graphs.of_graph.extend(graph.map(|graph| (graph, nodes.unwrap_or_default())));
+        capture_ended(watch, stream, graph);
     });
     code
 }
@@ -192,7 +187,7 @@ pub(crate) fn context_destroy(call: &Call, real: impl FnOnce() -> Code, context:
         context_ends(watch, context);
         watch.feed.context_destroy(ContextId(context as u64));
         watch.contexts.ends(context);
-        watch.streams.defaults.retain(|(of, _), _| *of != context);
+        watch.streams.defaults.retain(|(own, _), _| *own != context);
     });
     real()
 }
@@ -205,10 +200,10 @@ pub(crate) fn peer_access(
     enabled: bool,
 ) -> Code {
     after_success(call, real, |watch| {
-        let of = (watch.contexts.current().0, peer);
+        let pair = (watch.contexts.current().0, peer);
         match enabled {
-            true => watch.contexts.peers.insert(of),
-            false => watch.contexts.peers.remove(&of),
+            true => watch.contexts.peers.insert(pair),
+            false => watch.contexts.peers.remove(&pair),
         };
     })
 }

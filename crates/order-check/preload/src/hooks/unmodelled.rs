@@ -1,38 +1,12 @@
-//! Calls of which only the name is known.
-
-use cuda_order_check_engine::Compare;
+//! Calls that the library has no hook for: their names say whether they may order work.
 
 use crate::call::{Call, Handle, read};
 use crate::model::host_functions::state as host_functions;
 use crate::model::memory::resource_unmapped;
+use crate::model::streams::{signal_external, wait_external};
 use crate::model::user_objects::objects_within;
 use crate::names::{Edited, base, edited};
 use crate::walk::begin_call;
-use crate::watch::Watch;
-
-/// A stream waits for an external semaphore. What signals it may come after work that is
-/// submitted later. So the wait is over when the host has waited for it, or after everything
-/// that comes before the next signal.
-pub(crate) fn wait_external(watch: &mut Watch, name: &'static str, stream: Handle) {
-    let stream = watch.stream(&Call { name, per_thread: name.ends_with("_ptsz") }, stream);
-    if watch.feed.capture_of(stream).is_none() {
-        if watch.streams.external.waits.len() == OUTSIDE {
-            signal_external(watch);
-        }
-        watch.feed.wait_value(stream, watch.streams.external.semaphore.cell(), 1, Compare::Equal);
-        watch.streams.external.waits.push(watch.feed.caller().number);
-    }
-}
-
-/// A stream signals an external semaphore: other APIs may go on, and signal others.
-pub(crate) fn signal_external(watch: &mut Watch) {
-    for call in std::mem::take(&mut watch.streams.external.waits) {
-        watch.feed.wait_ended(watch.streams.external.semaphore.cell(), call);
-    }
-}
-
-/// How many waits for external semaphores are remembered.
-pub(crate) const OUTSIDE: usize = 1024;
 
 /// The graphics resources of a call that unmaps them.
 pub(crate) fn unmapped(arguments: &[Handle; 6]) -> Vec<Handle> {
@@ -46,14 +20,14 @@ pub(crate) fn unmapped(arguments: &[Handle; 6]) -> Vec<Handle> {
 /// The description of a node that a call adds or sets, for the functions for nodes of all kinds. It
 /// begins with the kind; that of a child graph goes on with its graph.
 fn description(name: &str, arguments: &[Handle; 6]) -> [usize; 3] {
-    let of = match (name, base(name)) {
+    let place = match (name, base(name)) {
         ("cuGraphAddNode", _) => arguments[4],
         (_, "cuGraphAddNode") => arguments[5],
         (_, "cuGraphExecNodeSetParams") => arguments[2],
         _ => 0,
     };
     // SAFETY: NULL or the program's description, which is longer.
-    unsafe { read(core::ptr::with_exposed_provenance(of)) }
+    unsafe { read(core::ptr::with_exposed_provenance(place)) }
 }
 
 /// Whether a call adds a node that allocates memory.
@@ -82,7 +56,8 @@ pub(crate) fn unmodelled(name: &'static str, arguments: &[Handle; 6]) {
     if name.starts_with("cuGraph") && name.contains("Launch") {
         host_functions::unseen();
     }
-    begin_call(&Call { name, per_thread: false }, |watch| match edited(name) {
+    let call = Call { name, per_thread: name.ends_with("_ptsz") };
+    begin_call(&call, |watch| match edited(name) {
         Some(what) => {
             watch.seen.allocating += u64::from(allocates(name, arguments));
             watch.graphs.edited(what, arguments);
@@ -101,14 +76,16 @@ pub(crate) fn unmodelled(name: &'static str, arguments: &[Handle; 6]) {
                 watch.destroyed.forget_all();
             }
             match base(name) {
-                "cuWaitExternalSemaphoresAsync" => wait_external(watch, name, arguments[3]),
+                "cuWaitExternalSemaphoresAsync" => {
+                    let stream = watch.stream(&call, arguments[3]);
+                    wait_external(watch, stream);
+                }
                 "cuSignalExternalSemaphoresAsync" => signal_external(watch),
                 "cuGraphicsUnmapResources" => {
-                    let per_thread = name.ends_with("_ptsz");
-                    let stream = watch.stream(&Call { name, per_thread }, arguments[2]);
-                    unmapped(arguments)
-                        .into_iter()
-                        .for_each(|of| resource_unmapped(watch, stream, of));
+                    let stream = watch.stream(&call, arguments[2]);
+                    for resource in unmapped(arguments) {
+                        resource_unmapped(watch, stream, resource);
+                    }
                 }
                 _ => {}
             }

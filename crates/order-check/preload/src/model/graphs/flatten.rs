@@ -11,7 +11,7 @@ use cuda_events::sys::more::CUDA_KERNEL_NODE_PARAMS_v2;
 use crate::call::Handle;
 use crate::model::graphs::nodes::{Flat, KernelNode, NodeKind, Work, ask, list};
 use crate::model::host_functions::nodes::host_function;
-use crate::model::values::state::operations;
+use crate::model::values::state::operations_at;
 use crate::watch::Watch;
 
 /// The nodes of a graph, each after all that it waits for, and with the nodes of child graphs
@@ -128,7 +128,7 @@ fn add(
         NodeKind::Record => Work::Record(ask(questions.record, handle)?),
         NodeKind::Values => {
             let batch: CUDA_BATCH_MEM_OP_NODE_PARAMS = ask(questions.values, handle)?;
-            Work::Values(operations(batch.paramArray, batch.count)?)
+            Work::Values(operations_at(batch.paramArray, batch.count)?)
         }
     };
     all.push(Flat { handle, work, after });

@@ -2,19 +2,60 @@
 
 pub(crate) mod state;
 
-use cuda_order_check_engine::{Access, AccessKind, StreamId};
+use cuda_order_check_engine::{Access, AccessKind, EventId, StreamId};
 
-use crate::code::launch::Values;
+use crate::call::{Call, Handle};
+use crate::code::launch::{Sizes, Values};
 use crate::code::verdict::may_write;
 use crate::model::graphs::node::Node;
 use crate::model::pinned::watch_copies;
+use crate::model::waiting::state::Submitted;
+use crate::report::trace::note;
 use crate::watch::Watch;
 
-/// A kernel is submitted. `of_host`: the host may access some of what it does.
-pub(crate) fn kernel_part(watch: &mut Watch, stream: StreamId, accesses: &[Access], of_host: bool) {
+/// A launch of a kernel, as the program has made it.
+pub(crate) struct KernelLaunch<'a> {
+    pub(crate) function: Handle,
+    pub(crate) sizes: Sizes,
+    /// The addresses of its parameters, or NULL.
+    pub(crate) parameters: *const Handle,
+    /// A list that ends with 0 and may have their buffer, or NULL.
+    pub(crate) extra: *const Handle,
+    pub(crate) stream: Handle,
+    /// The events that it records.
+    pub(crate) records: &'a [Handle],
+    /// What is taken to hold of its order, though the driver may do otherwise.
+    pub(crate) assumes: Option<&'static str>,
+}
+
+/// The driver has accepted a launch. It waits for the next call, if it may.
+pub(crate) fn launched(watch: &mut Watch, call: &Call, launch: &KernelLaunch<'_>) {
+    let KernelLaunch { function, sizes, parameters, extra, stream, records, assumes } = *launch;
+    let name = watch.kernels.name_of(&watch.questions, call, function);
+    watch.seen.kernels += 1;
+    // The host may access managed memory before its next call.
+    let may_wait = assumes.is_none() && watch.pinned.managed == 0;
+    watch.defer(call, name, stream, may_wait, |watch| {
+        note(|| format!(" [{name}]"));
+        let Watch { waiting, kernels, .. } = watch;
+        if let Some(kernel) = kernels.known.get(&function) {
+            // SAFETY: what the program gave to the call.
+            unsafe { kernel.values(parameters, extra, &mut waiting.values) };
+        }
+        Submitted::Launch { function, sizes, end: waiting.values.len() }
+    });
+    assumes.into_iter().for_each(|what| watch.feed.assume(what));
+    for event in records {
+        let stream = watch.stream(call, stream);
+        watch.feed.record(EventId(*event as u64), stream);
+    }
+}
+
+/// A kernel comes to the feed. `of_host`: the host may access some of what it does.
+pub(crate) fn submitted(watch: &mut Watch, stream: StreamId, accesses: &[Access], of_host: bool) {
     watch.feed.work(stream, accesses);
     if watch.feed.capture_of(stream).is_some()
-        && accesses.iter().any(|of| of.kind == AccessKind::Write)
+        && accesses.iter().any(|access| access.kind == AccessKind::Write)
     {
         watch.graphs.add(&watch.feed, stream, Node::Work);
     }
@@ -24,12 +65,13 @@ pub(crate) fn kernel_part(watch: &mut Watch, stream: StreamId, accesses: &[Acces
     let Some(launch) = accesses.first().and_then(Access::launch) else { return };
     for access in accesses {
         if watch.pinned.region(access.range.start).is_some() {
-            let writes = launch.get::<Values>().is_none_or(|of| may_write(of, &access.range));
+            let writes =
+                launch.get::<Values>().is_none_or(|values| may_write(values, &access.range));
             let kind = if writes { AccessKind::Write } else { AccessKind::Read };
-            let mut of =
+            let mut touched =
                 Access::new(kind, access.range.start, access.range.end - access.range.start);
-            of.set_launch(launch.clone());
-            watch_copies(watch, stream, &[of]);
+            touched.set_launch(launch.clone());
+            watch_copies(watch, stream, &[touched]);
         }
     }
 }

@@ -6,7 +6,7 @@ pub(crate) mod state;
 use core::ffi::c_uint;
 
 use cuda_order_check_engine::feed::Creator;
-use cuda_order_check_engine::{ContextId, StreamId, StreamKind};
+use cuda_order_check_engine::{Compare, ContextId, GraphId, StreamId, StreamKind};
 
 use crate::call::{Call, Handle};
 use crate::model::driver::Questions;
@@ -100,8 +100,44 @@ pub(crate) const NON_BLOCKING: c_uint = 1;
 impl Watch {
     /// A call may have added a node to any capture.
     pub(crate) fn note_captures(&mut self) {
-        let streams = self.streams.created.keys().map(|of| StreamId(*of as u64));
+        let streams = self.streams.created.keys().map(|stream| StreamId(*stream as u64));
         let all = streams.chain(self.streams.defaults.values().copied());
         self.graphs.partial.extend(all.filter_map(|stream| self.feed.capture_of(stream)));
     }
 }
+
+/// A capture has ended, with this graph if the driver has given one.
+pub(crate) fn capture_ended(watch: &mut Watch, stream: StreamId, graph: Option<Handle>) {
+    let capture = watch.feed.capture_of(stream);
+    let nodes = capture.and_then(|capture| watch.graphs.in_capture.remove(&capture));
+    let whole = capture.is_some_and(|capture| !watch.graphs.partial.remove(&capture));
+    watch.feed.capture_end(stream, graph.map(|graph| GraphId(graph as u64)));
+    // The driver is asked for the nodes of one that has others as well, and of one whose begin was
+    // not seen.
+    let graph = graph.filter(|_| whole);
+    watch.graphs.of_graph.extend(graph.map(|graph| (graph, nodes.unwrap_or_default())));
+}
+
+/// A stream waits for an external semaphore. What signals it may come after work that is
+/// submitted later. So the wait is over when the host has waited for it, or after everything
+/// that comes before the next signal.
+pub(crate) fn wait_external(watch: &mut Watch, stream: StreamId) {
+    if watch.feed.capture_of(stream).is_none() {
+        if watch.streams.external.waits.len() == EXTERNAL_WAITS {
+            signal_external(watch);
+        }
+        let cell = watch.streams.external.semaphore.cell();
+        watch.feed.wait_value(stream, cell, 1, Compare::Equal);
+        watch.streams.external.waits.push(watch.feed.caller().number);
+    }
+}
+
+/// A stream signals an external semaphore: other APIs may go on, and signal others.
+pub(crate) fn signal_external(watch: &mut Watch) {
+    for call in std::mem::take(&mut watch.streams.external.waits) {
+        watch.feed.wait_ended(watch.streams.external.semaphore.cell(), call);
+    }
+}
+
+/// How many waits for external semaphores are remembered.
+pub(crate) const EXTERNAL_WAITS: usize = 1024;

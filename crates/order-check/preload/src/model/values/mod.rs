@@ -6,7 +6,9 @@ use cuda_order_check_engine::feed::Memory;
 use cuda_order_check_engine::{Cell, StreamId};
 
 use crate::call::Address;
-use crate::model::values::state::{Flag, PENDING, Pending, load};
+use crate::model::graphs::node::Node;
+use crate::model::under_way::state::Visible;
+use crate::model::values::state::{Flag, PENDING, Pending, Value, load};
 use crate::pinned::protection::{self, readable};
 use crate::watch::Watch;
 
@@ -160,5 +162,43 @@ impl Watch {
     pub(crate) fn order_everything(&mut self) {
         self.feed.barrier();
         self.stop_looking();
+    }
+}
+
+/// Before the real call of writes and waits. Returns the number of the submission.
+pub(crate) fn operations_begin(watch: &mut Watch, stream: StreamId, values: &[Value]) -> u64 {
+    let with_id = |value: &Value| {
+        watch.feed.find_stored(value.cell, || load(value.cell));
+        let id = match value.wait {
+            Some(_) => None,
+            None => {
+                let flag = watch.flag(stream, value.cell, value.value);
+                watch.expect_value(flag)
+            }
+        };
+        (*value, id)
+    };
+    let mut values: Vec<_> = values.iter().map(with_id).collect();
+    values.iter_mut().for_each(|(_, id)| watch.values.clear_unless_pending(id));
+    let ids = values.iter().filter_map(|(_, id)| *id).collect();
+    let at_once = watch.feed.capture_of(stream).is_none()
+        && values.iter().any(|(value, id)| value.wait.is_none() && id.is_none());
+    let visible = Visible { stream, ids, at_once };
+    watch.submission_begins(visible, move |watch| operations_accepted(watch, stream, values))
+}
+
+/// The driver has accepted writes and waits.
+fn operations_accepted(watch: &mut Watch, stream: StreamId, values: Vec<(Value, Option<u64>)>) {
+    for (Value { cell, value, wait }, id) in values {
+        match wait {
+            Some(compare) => {
+                watch.feed.wait_value(stream, cell, value, compare);
+                watch.graphs.add(&watch.feed, stream, Node::WaitValue(cell));
+            }
+            None => {
+                watch.feed.write_value(stream, id, cell, value);
+                watch.graphs.add(&watch.feed, stream, Node::WriteValue(cell, value));
+            }
+        }
     }
 }

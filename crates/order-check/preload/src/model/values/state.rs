@@ -117,7 +117,7 @@ impl Flag {
 }
 
 /// The operations of a batch; `None` if it has one of an unknown kind.
-pub(crate) fn operations(
+pub(crate) fn operations_at(
     operations: *const CUstreamBatchMemOpParams,
     count: c_uint,
 ) -> Option<Vec<Value>> {

@@ -6,9 +6,9 @@ use cuda_order_check_engine::feed::Observer as _;
 use cuda_order_check_engine::{Call as Made, ThreadId};
 
 use crate::call::{Call, Handle, thread};
-use crate::model::copies::submitted;
+use crate::model::copies;
 use crate::model::host_functions::state as host_functions;
-use crate::model::kernels::kernel_part;
+use crate::model::kernels;
 use crate::model::pinned::settle_copies;
 use crate::model::waiting::state::{Operation, Submitted, WAITING, Waiting};
 use crate::report::trace::TRACE;
@@ -86,9 +86,9 @@ impl Watch {
                         of_launch,
                         &mut accesses,
                     );
-                    kernel_part(self, stream, &accesses, of_host);
+                    kernels::submitted(self, stream, &accesses, of_host);
                 }
-                Submitted::Write(accesses) => submitted(self, stream, None, &accesses),
+                Submitted::Write(accesses) => copies::submitted(self, stream, None, &accesses),
             }
         }
         values.clear();
