@@ -1,3 +1,5 @@
+//! A hooked call, the types of its arguments, and the thread that makes it.
+
 use core::ffi::{c_uint, c_void};
 use core::sync::atomic::{AtomicU64, Ordering};
 

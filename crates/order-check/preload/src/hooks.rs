@@ -119,18 +119,18 @@ static EXEC_HOST: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 fn host_node(
     name: &'static str,
     real: impl Fn(*const CUDA_HOST_NODE_PARAMS) -> Code,
-    of: *const CUDA_HOST_NODE_PARAMS,
+    description: *const CUDA_HOST_NODE_PARAMS,
     place: NodePlace,
 ) -> Code {
     let made = Cell::new(None);
-    let once = |of| {
-        let code = real(of);
+    let once = |description| {
+        let code = real(description);
         made.set(Some(code));
         code
     };
     let call = Call { name, per_thread: false };
-    let hook = || hosts::in_node(&call, once, of, place);
-    run(name, &made, hook, || real(of), |_, _| {})
+    let hook = || hosts::in_node(&call, once, description, place);
+    run(name, &made, hook, || real(description), |_, _| {})
 }
 
 unsafe extern "C" fn add_host_node(
@@ -138,7 +138,7 @@ unsafe extern "C" fn add_host_node(
     graph: Handle,
     after: *const Handle,
     count: usize,
-    of: *const CUDA_HOST_NODE_PARAMS,
+    description: *const CUDA_HOST_NODE_PARAMS,
 ) -> Code {
     type Real = unsafe extern "C" fn(
         *mut Handle,
@@ -151,32 +151,35 @@ unsafe extern "C" fn add_host_node(
     let real =
         unsafe { core::mem::transmute::<*mut c_void, Real>(ADD_HOST.load(Ordering::Relaxed)) };
     // SAFETY: the program's arguments, or the stand-in's own function with its data.
-    let real = |of| unsafe { real(node, graph, after, count, of) };
-    host_node("cuGraphAddHostNode", real, of, NodePlace::Graph(graph))
+    let real = |description| unsafe { real(node, graph, after, count, description) };
+    host_node("cuGraphAddHostNode", real, description, NodePlace::Graph(graph))
 }
 
-unsafe extern "C" fn set_host_node(node: Handle, of: *const CUDA_HOST_NODE_PARAMS) -> Code {
+unsafe extern "C" fn set_host_node(
+    node: Handle,
+    description: *const CUDA_HOST_NODE_PARAMS,
+) -> Code {
     type Real = unsafe extern "C" fn(Handle, *const CUDA_HOST_NODE_PARAMS) -> Code;
     // SAFETY: as above.
     let real =
         unsafe { core::mem::transmute::<*mut c_void, Real>(SET_HOST.load(Ordering::Relaxed)) };
     // SAFETY: as above.
-    let real = |of| unsafe { real(node, of) };
-    host_node("cuGraphHostNodeSetParams", real, of, NodePlace::Node(node))
+    let real = |description| unsafe { real(node, description) };
+    host_node("cuGraphHostNodeSetParams", real, description, NodePlace::Node(node))
 }
 
 unsafe extern "C" fn set_exec_host_node(
     exec: Handle,
     node: Handle,
-    of: *const CUDA_HOST_NODE_PARAMS,
+    description: *const CUDA_HOST_NODE_PARAMS,
 ) -> Code {
     type Real = unsafe extern "C" fn(Handle, Handle, *const CUDA_HOST_NODE_PARAMS) -> Code;
     // SAFETY: as above.
     let real =
         unsafe { core::mem::transmute::<*mut c_void, Real>(EXEC_HOST.load(Ordering::Relaxed)) };
     // SAFETY: as above.
-    let real = |of| unsafe { real(exec, node, of) };
-    host_node("cuGraphExecHostNodeSetParams", real, of, NodePlace::Exec(exec, node))
+    let real = |description| unsafe { real(exec, node, description) };
+    host_node("cuGraphExecHostNodeSetParams", real, description, NodePlace::Exec(exec, node))
 }
 
 static OBJECT: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
@@ -193,9 +196,9 @@ unsafe extern "C" fn create_object(
     let real = unsafe { core::mem::transmute::<*mut c_void, Real>(OBJECT.load(Ordering::Relaxed)) };
     let call = Call { name: "cuUserObjectCreate", per_thread: false };
     let made = Cell::new(None);
-    let real = |of, data| {
+    let real = |destroy, data| {
         // SAFETY: the program's arguments, or the stand-in's own function with its data.
-        let code = unsafe { real(object, data, of, count, flags) };
+        let code = unsafe { real(object, data, destroy, count, flags) };
         made.set(Some(code));
         code
     };
@@ -356,10 +359,10 @@ pub fn names() -> impl Iterator<Item = &'static CStr> {
 
 /// The hook of a real function's address.
 fn hook_of(real: *mut c_void) -> Option<*mut c_void> {
-    let is_it = |of: &AtomicPtr<c_void>| of.load(Ordering::Relaxed) == real;
+    let is_it = |function: &AtomicPtr<c_void>| function.load(Ordering::Relaxed) == real;
     let hook = match REAL.iter().position(is_it) {
         Some(at) => HOOKED[at].1 as *const (),
-        None => special().find(|(_, _, of)| is_it(of))?.1,
+        None => special().find(|(_, _, function)| is_it(function))?.1,
     };
     Some(hook.cast_mut().cast())
 }

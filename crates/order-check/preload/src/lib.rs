@@ -1,11 +1,11 @@
 //! Gives a program's calls of a CUDA driver to the order checker: the stand-in for `libcuda.so.1`,
-//! but for the library itself, which is in the package `cuda-order-check`.
+//! except the library itself, which is in the package `cuda-order-check`.
 //!
 //! [`install`] looks up the real functions. [`target`] is then the address that a name has in the
 //! stand-in: a hook, which calls the real function, or that function itself. What each call means
 //! to the checker is in `cuda_order_check_engine::feed`, which the software driver uses as well.
 //!
-//! # What it takes a kernel for
+//! # Kernels
 //!
 //! Each word among a kernel's parameters that is an address of known memory counts as a read of that
 //! one byte, which a copy, a memset or a free of the byte needs an order with. A finding of that kind is

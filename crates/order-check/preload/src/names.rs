@@ -156,13 +156,13 @@ pub(crate) enum Edited {
 /// What a function that is not hooked changes, if that is a graph. It is asked for when the graph
 /// is instantiated; an executable graph orders everything from then on.
 pub(crate) fn edited(name: &str) -> Option<Edited> {
-    let of = name.strip_prefix("cuGraph")?;
-    let sets = of.contains("Set");
-    match base(of) {
+    let name = name.strip_prefix("cuGraph")?;
+    let sets = name.contains("Set");
+    match base(name) {
         "AddDependencies" | "RemoveDependencies" => Some(Edited::Graph(0)),
-        of if of.starts_with("Add") => Some(Edited::Graph(1)),
+        name if name.starts_with("Add") => Some(Edited::Graph(1)),
         "NodeSetEnabled" => Some(Edited::Graph(0)),
-        of if of.starts_with("Exec") && sets => Some(Edited::Graph(0)),
+        name if name.starts_with("Exec") && sets => Some(Edited::Graph(0)),
         "DestroyNode" => Some(Edited::Node(0)),
         _ if sets => Some(Edited::Node(0)),
         _ => None,
@@ -247,7 +247,7 @@ mod tests {
                 assert_eq!(may_order(name), ADDRESSES.contains(&base(name)), "{name}");
             }
         }
-        for (name, of) in [
+        for (name, expected) in [
             ("cuGraphAddMemcpyNode", Some(Edited::Graph(1))),
             ("cuGraphAddNode_v2", Some(Edited::Graph(1))),
             ("cuGraphAddDependencies_v2", Some(Edited::Graph(0))),
@@ -265,7 +265,7 @@ mod tests {
             ("cuGraphLaunch_v2", None),
             ("cuMemcpyHtoD_v9", None),
         ] {
-            assert_eq!(edited(name), of, "{name}");
+            assert_eq!(edited(name), expected, "{name}");
         }
         assert!(is_like_a_hooked_one("cuEventRecord_v3_ptsz"));
         assert!(!is_like_a_hooked_one("cuMemCreate"));

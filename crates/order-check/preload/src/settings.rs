@@ -201,7 +201,7 @@ impl Settings {
                 let all = Suppression::from_lines(&lines);
                 self.suppressed
                     .extend(all.map_err(|what| format!("suppressions: {value}: {what}"))?);
-                let unknown = self.suppressed.iter().find_map(|of| match of {
+                let unknown = self.suppressed.iter().find_map(|rule| match rule {
                     Suppression::Class(name) if !name.contains('*') => {
                         CLASSES.iter().all(|class| class.name != name).then_some(name)
                     }
@@ -323,7 +323,8 @@ mod tests {
         assert!(!settings.has(Kind::Free) && Settings::default().has(Kind::Reads));
         assert_eq!((settings.log.as_deref(), settings.exitcode), (Some("/tmp/a b-%p"), 66));
         assert_eq!(Settings::from_text(""), Ok(Settings::default()));
-        let stacks = |text| Settings::from_text(text).map(|of| (of.stacks, of.shown));
+        let stacks =
+            |text| Settings::from_text(text).map(|settings| (settings.stacks, settings.shown));
         assert_eq!(stacks("stacks=full"), Ok((true, Stacks::Full)));
         assert_eq!(stacks("stacks=full,stacks=off"), Ok((false, Stacks::Short)));
         let typo = std::env::temp_dir().join(format!("suppressions-{}", std::process::id()));

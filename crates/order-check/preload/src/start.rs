@@ -1,3 +1,5 @@
+//! The checker begins, with the settings of the process.
+
 use core::ffi::{CStr, c_void};
 use std::collections::HashMap;
 use std::sync::PoisonError;

@@ -112,23 +112,23 @@ static USED: Lock<usize> = Lock::new(Rank::Entries, 0);
 ///
 /// The first six words that it was called with.
 unsafe extern "C" fn arrived(index: usize, arguments: *const [usize; 6]) -> *mut c_void {
-    let Some(of) = THUNKS.get(index) else { return core::ptr::null_mut() };
-    of.calls.fetch_add(1, Ordering::Relaxed);
-    if let Some(name) = of.name.get() {
+    let Some(thunk) = THUNKS.get(index) else { return core::ptr::null_mut() };
+    thunk.calls.fetch_add(1, Ordering::Relaxed);
+    if let Some(name) = thunk.name.get() {
         // SAFETY: as the caller says.
         crate::hooks::unmodelled::unmodelled(name, unsafe { &*arguments });
     }
-    of.real.load(Ordering::Relaxed)
+    thunk.real.load(Ordering::Relaxed)
 }
 
 /// The entry in front of a real function; that function itself when there are no more.
 pub(crate) fn entry(name: &str, real: *mut c_void) -> *mut c_void {
     let mut used = USED.lock().unwrap_or_else(PoisonError::into_inner);
-    let is = |of: &Thunk| of.name.get().is_some_and(|own| own == name);
+    let is = |thunk: &Thunk| thunk.name.get().is_some_and(|own| own == name);
     let index = THUNKS.iter().take(*used).position(is).unwrap_or(*used);
-    let Some(of) = THUNKS.get(index) else { return real };
-    of.real.store(real, Ordering::Relaxed);
-    let _ = of.name.set(name.to_owned());
+    let Some(thunk) = THUNKS.get(index) else { return real };
+    thunk.real.store(real, Ordering::Relaxed);
+    let _ = thunk.name.set(name.to_owned());
     *used = (*used).max(index + 1);
     let first = &raw const cuda_order_check_thunks;
     first.cast::<[u8; SIZE]>().wrapping_add(index).cast_mut().cast()
@@ -136,7 +136,7 @@ pub(crate) fn entry(name: &str, real: *mut c_void) -> *mut c_void {
 
 /// The functions that were called and that may order anything, and how often.
 pub(crate) fn called() -> impl Iterator<Item = (&'static str, u64)> {
-    let all = THUNKS.iter().map(|of| (of.name.get(), of.calls.load(Ordering::Relaxed)));
+    let all = THUNKS.iter().map(|thunk| (thunk.name.get(), thunk.calls.load(Ordering::Relaxed)));
     all.filter_map(|(name, calls)| Some((name?.as_str(), calls)))
         .filter(|(name, calls)| *calls > 0 && edited(name).is_none())
 }

@@ -1,3 +1,5 @@
+//! The library's own functions for programs: they declare accesses, name streams and take findings.
+
 use core::sync::atomic::Ordering;
 
 use cuda_order_check_engine::{Access, Finding};

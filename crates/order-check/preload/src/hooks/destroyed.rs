@@ -76,8 +76,8 @@ pub(crate) fn failed(name: &'static str, stream: Option<Handle>, code: Code) {
     let call = Call { name, per_thread: name.ends_with("_ptsz") };
     begin_call(&call, |watch| {
         // The driver may have refused the stream: it is not asked about it.
-        let known = stream.map(|stream| watch.known_stream(&call, stream));
-        match known {
+        let seen = stream.map(|stream| watch.seen_stream(&call, stream));
+        match seen {
             None => watch.feed.call_failed(None, code),
             Some(Some(stream)) => watch.feed.call_failed(Some(stream), code),
             Some(None) => {}

@@ -1,4 +1,4 @@
-//! Events.
+//! The calls of events: creation, record, query, synchronize, export and import.
 
 use core::ffi::c_uint;
 

@@ -73,11 +73,11 @@ pub(crate) fn set_kernel<T: Copy + Default + Into<KernelNode>>(
     real: impl FnOnce() -> Code,
     exec: Handle,
     node: Handle,
-    of: *const T,
+    description: *const T,
 ) -> Code {
     after_success(call, real, |watch| {
         // SAFETY: NULL or the program's description.
-        let work = kernel_work(watch, &unsafe { read(of) }.into());
+        let work = kernel_work(watch, &unsafe { read(description) }.into());
         watch.graphs.set_node(exec, node, work);
     })
 }
@@ -87,12 +87,12 @@ pub(crate) fn set_copy(
     real: impl FnOnce() -> Code,
     exec: Handle,
     node: Handle,
-    of: *const CUDA_MEMCPY3D,
+    description: *const CUDA_MEMCPY3D,
 ) -> Code {
     after_success(call, real, |watch| {
         // SAFETY: as above.
-        let of = unsafe { read(of) };
-        watch.graphs.set_node(exec, node, Work::of_copy(of));
+        let description = unsafe { read(description) };
+        watch.graphs.set_node(exec, node, Work::of_copy(description));
     })
 }
 
@@ -101,12 +101,12 @@ pub(crate) fn set_memset(
     real: impl FnOnce() -> Code,
     exec: Handle,
     node: Handle,
-    of: *const CUDA_MEMSET_NODE_PARAMS,
+    description: *const CUDA_MEMSET_NODE_PARAMS,
 ) -> Code {
     after_success(call, real, |watch| {
         // SAFETY: as above.
-        let of = unsafe { read(of) };
-        watch.graphs.set_node(exec, node, Work::of_set(&of));
+        let description = unsafe { read(description) };
+        watch.graphs.set_node(exec, node, Work::of_set(&description));
     })
 }
 

@@ -31,8 +31,10 @@ pub(crate) fn submit(
     // A function of which only the name is known may have begun a capture. The legacy stream has
     // none.
     let unknown = |watch: &mut Watch| {
-        let known = watch.known_stream(call, stream);
-        known.and_then(|id| watch.feed.capture_of(id)).is_none().then_some(watch.graphs.keeper)
+        let seen = watch.seen_stream(call, stream);
+        seen.and_then(|stream| watch.feed.capture_of(stream))
+            .is_none()
+            .then_some(watch.graphs.keeper)
     };
     let asked = if handle > 1 { locked(unknown).flatten() } else { None };
     let unseen = asked.is_some_and(|keeper| keeper.captured(handle) != 0);

@@ -54,7 +54,7 @@ pub(crate) fn launch_ex(
     if (0..count).map(attribute_at).any(|attribute| attribute.id == CHANGEABLE) {
         // The driver is asked for the node.
         locked(|watch| {
-            let stream = watch.known_stream(call, stream);
+            let stream = watch.seen_stream(call, stream);
             watch.graphs.partial.extend(stream.and_then(|stream| watch.feed.capture_of(stream)));
         });
     }

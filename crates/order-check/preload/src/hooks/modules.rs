@@ -1,4 +1,4 @@
-//! Code: modules, libraries, and the kernels in them.
+//! The calls that load code: modules, libraries, and the kernels in them.
 
 use core::ffi::{CStr, c_char};
 
@@ -85,15 +85,15 @@ pub(crate) fn load_kernel(
     kernel: Handle,
 ) -> Code {
     // The runtime asks anew at each launch.
-    let known = locked(|watch| {
-        let known = watch.only_submits()
+    let is_loaded = locked(|watch| {
+        let is_loaded = watch.only_submits()
             && watch.kernels.loaded.contains(&(watch.contexts.handle(), kernel));
-        if known {
+        if is_loaded {
             watch.numbered(call.name);
         }
-        known
+        is_loaded
     });
-    if known == Some(true) {
+    if is_loaded == Some(true) {
         return real();
     }
     let before = |watch: &mut Watch| {

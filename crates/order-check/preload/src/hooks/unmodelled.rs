@@ -103,9 +103,9 @@ mod tests {
     fn a_node_that_is_described_has_its_kind_and_its_child() {
         const CHILD: Handle = 0x77;
         let described = |kind: usize| {
-            let mut of = [0_usize; 32];
-            (of[0], of[2]) = (kind | 0x55 << 32, CHILD);
-            of
+            let mut words = [0_usize; 32];
+            (words[0], words[2]) = (kind | 0x55 << 32, CHILD);
+            words
         };
         for (name, at) in [
             ("cuGraphAddNode", 4),
@@ -116,9 +116,9 @@ mod tests {
             ("cuGraphNodeSetParams", 6),
         ] {
             for (kind, found) in [(4, (CHILD, false)), (10, (0, true)), (5, (0, false))] {
-                let of = described(kind);
+                let words = described(kind);
                 let mut arguments = [0; 7];
-                arguments[at] = of.as_ptr().expose_provenance();
+                arguments[at] = words.as_ptr().expose_provenance();
                 let arguments = arguments.first_chunk().expect("as many as a call may have");
                 let found = if at == 6 { (0, false) } else { found };
                 assert_eq!((child(name, arguments), allocates(name, arguments)), found, "{name}");

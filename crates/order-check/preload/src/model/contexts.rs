@@ -9,7 +9,7 @@ use crate::model::driver::Questions;
 
 pub(crate) struct Contexts {
     pub(crate) questions: Questions,
-    /// Those that were seen, each with its device.
+    /// The contexts that were seen, each with its device.
     pub(crate) devices: BTreeMap<Handle, i32>,
     /// Green contexts, each with its device and the contexts that stand for it.
     pub(crate) greens: HashMap<Handle, (i32, Vec<Handle>)>,
@@ -25,9 +25,9 @@ impl Contexts {
     /// The current context and its device.
     pub(crate) fn current(&mut self) -> (Handle, i32) {
         let (mut context, mut device) = (0, 0);
-        if let (Some(current), Some(of)) = (self.questions.current, self.questions.device) {
+        if let (Some(current), Some(device_of)) = (self.questions.current, self.questions.device) {
             // SAFETY: places for the answers.
-            unsafe { (current(&mut context), of(&mut device)) };
+            unsafe { (current(&mut context), device_of(&mut device)) };
         }
         self.devices.insert(context, device);
         (context, device)
@@ -46,7 +46,8 @@ impl Contexts {
     /// Whether contexts of two devices were seen.
     pub(crate) fn of_several_devices(&self) -> bool {
         // No context may have been current.
-        let mut all = self.devices.iter().filter(|(context, _)| **context != 0).map(|of| of.1);
+        let mut all =
+            self.devices.iter().filter(|(context, _)| **context != 0).map(|(_, device)| device);
         all.next().is_some_and(|first| all.any(|device| device != first))
     }
 
@@ -55,20 +56,20 @@ impl Contexts {
         self.peers.retain(|(from, to)| ![*from, *to].contains(&context));
     }
 
-    /// The handles of those of a device.
+    /// The handles of the contexts of a device.
     pub(crate) fn named(&self, device: i32) -> Vec<Handle> {
-        let all = self.devices.iter().filter(|(context, of)| **context != 0 && **of == device);
+        let all = self.devices.iter().filter(|(context, own)| **context != 0 && **own == device);
         all.map(|(context, _)| *context).collect()
     }
 
-    /// All that were seen, or those of a device.
+    /// All contexts that were seen, or those of a device.
     pub(crate) fn on_device(&self, device: Option<i32>) -> Vec<ContextId> {
-        let of = |at: &i32| device.is_none_or(|device| *at == device);
-        let all = self.devices.iter().filter(|(_, at)| of(at));
+        let is_on = |own: &i32| device.is_none_or(|device| *own == device);
+        let all = self.devices.iter().filter(|(_, own)| is_on(own));
         all.map(|(context, _)| ContextId(*context as u64)).collect()
     }
 
-    /// Those of other devices.
+    /// The contexts of other devices.
     pub(crate) fn beside(&self, device: i32) -> Vec<ContextId> {
         let all = self.devices.iter().filter(|(_, at)| **at != device);
         all.map(|(context, _)| ContextId(*context as u64)).collect()
@@ -78,7 +79,11 @@ impl Contexts {
     /// it, and the work of these is in another one of their device.
     pub(crate) fn waited_for(&mut self, context: Handle) -> Vec<ContextId> {
         if let Some((_, contexts)) = self.greens.get(&context) {
-            return contexts.iter().chain([&context]).map(|of| ContextId(*of as u64)).collect();
+            return contexts
+                .iter()
+                .chain([&context])
+                .map(|context| ContextId(*context as u64))
+                .collect();
         }
         let current = self.current();
         let context = if context == 0 { current.0 } else { context };
@@ -125,7 +130,7 @@ mod tests {
                 contexts.greens.insert(9, (1, vec![6, 8]));
             }
             let all = contexts.waited_for(context);
-            let mut all: Vec<u64> = all.into_iter().map(|of| of.0).collect();
+            let mut all: Vec<u64> = all.into_iter().map(|context| context.0).collect();
             all.sort_unstable();
             all
         };

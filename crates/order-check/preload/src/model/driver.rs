@@ -1,4 +1,4 @@
-//! What is asked of the driver.
+//! The questions that the driver is asked.
 
 use core::ffi::{CStr, c_char, c_uint, c_void};
 
@@ -9,11 +9,11 @@ use crate::call::{Address, Code, Handle, OK};
 /// Functions of the driver by their names, each with its parameters. `None` if the driver has it
 /// not.
 macro_rules! of_driver {
-    ($(#[$about:meta])* $table:ident { $($field:ident: $name:ident ($($of:ty),*),)* }) => {
+    ($(#[$about:meta])* $table:ident { $($field:ident: $name:ident ($($ty:ty),*),)* }) => {
         $(#[$about])*
         #[derive(Clone, Copy)]
         pub(crate) struct $table {
-            $(pub(crate) $field: Option<unsafe extern "C" fn($($of),*) -> Code>,)*
+            $(pub(crate) $field: Option<unsafe extern "C" fn($($ty),*) -> Code>,)*
         }
 
         impl $table {
@@ -23,14 +23,14 @@ macro_rules! of_driver {
                     Self {
                         $($field: core::mem::transmute::<
                             *mut c_void,
-                            Option<unsafe extern "C" fn($($of),*) -> Code>,
+                            Option<unsafe extern "C" fn($($ty),*) -> Code>,
                         >(resolve($crate::abi::name!($name))),)*
                     }
                 }
             }
         }
 
-        $($crate::abi::compare!($name unsafe extern "C" fn($($of),*) -> Code);)*
+        $($crate::abi::compare!($name unsafe extern "C" fn($($ty),*) -> Code);)*
     };
 }
 
@@ -91,7 +91,8 @@ impl Questions {
         codes == [OK; 2] && concurrent != 0
     }
 
-    /// The architecture of the current context's device, as in `sm_90`: 90. 0 if it is not known.
+    /// The architecture of the current context's device, as in `sm_90`: 90. 0 without an
+    /// answer.
     pub(crate) fn architecture(&self) -> u32 {
         let (Some(device), Some(attribute)) = (self.device, self.device_attribute) else {
             return 0;
@@ -110,7 +111,7 @@ impl Questions {
 
     /// The name of a kernel as its image has it, and the offset and the size of each parameter.
     pub(crate) fn kernel(&self, function: Handle) -> (Option<String>, Vec<(usize, usize)>) {
-        let of = |ask: ParamInfo| {
+        let parameters_by = |ask: ParamInfo| {
             let parameter = |index| {
                 let (mut offset, mut size) = (0, 0);
                 // SAFETY: a handle that the driver has just launched, and places for the answers.
@@ -132,7 +133,7 @@ impl Questions {
         };
         // A handle of the other kind is refused.
         let parameters = [self.kernel_parameter, self.function_parameter].into_iter().flatten();
-        let all = parameters.map(of).find(|all| !all.is_empty());
+        let all = parameters.map(parameters_by).find(|all| !all.is_empty());
         let mut names = [self.kernel_name, self.function_name].into_iter().flatten();
         (names.find_map(named), all.unwrap_or_default())
     }

@@ -18,7 +18,7 @@ pub(crate) fn threads_ended(watch: &mut Watch) {
     }
     let ended = match ENDED.try_lock() {
         Ok(mut all) => std::mem::take(&mut *all),
-        Err(TryLockError::Poisoned(of)) => std::mem::take(&mut *of.into_inner()),
+        Err(TryLockError::Poisoned(poisoned)) => std::mem::take(&mut *poisoned.into_inner()),
         // This call may be one of a signal handler that has interrupted the end of a thread.
         Err(TryLockError::WouldBlock) => return HAVE_ENDED.store(true, Ordering::Release),
     };
@@ -37,7 +37,7 @@ pub(crate) static ENDED: Lock<Vec<u64>> = Lock::new(Rank::EndedThreads, Vec::new
 
 pub(crate) static HAVE_ENDED: AtomicBool = AtomicBool::new(false);
 
-/// The calling thread is known from now on, and its end will be noted. It is noted after the
+/// The calling thread has made a call, and its end will be noted. It is noted after the
 /// destructors of all variables of the thread, which may make calls.
 pub(crate) fn note_end() {
     /// Its value in a thread is the thread's number.

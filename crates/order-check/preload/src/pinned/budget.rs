@@ -47,12 +47,12 @@ impl Budget {
     /// Whether something with gaps may be protected, when there have been so many accesses there.
     pub(crate) fn allows_gaps(&mut self, second: u64, accesses: u64) -> bool {
         let before = match self.gaps {
-            Some((of, before)) if of == second => before,
+            Some((own, before)) if own == second => before,
             _ => self.gaps.insert((second, accesses)).1,
         };
-        let few = accesses.saturating_sub(before) < GAPS;
-        self.refused[2] += u64::from(!few);
-        few
+        let allows = accesses.saturating_sub(before) < GAPS;
+        self.refused[2] += u64::from(!allows);
+        allows
     }
 }
 

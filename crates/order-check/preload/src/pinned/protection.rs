@@ -514,9 +514,9 @@ mod tests {
         // SAFETY: new pages.
         let memory = unsafe { libc::mmap(core::ptr::null_mut(), 8 * PAGE, access, flags, -1, 0) };
         let memory = memory.expose_provenance();
-        let pages = |of: [usize; 2]| of.map(|page| memory + page * PAGE);
-        let copy = |of: [usize; 2], closed| {
-            let [start, end] = pages(of);
+        let pages = |range: [usize; 2]| range.map(|page| memory + page * PAGE);
+        let copy = |range: [usize; 2], closed| {
+            let [start, end] = pages(range);
             let bytes = [start + 10, end - 10];
             add(Use { bytes, writes: closed, rows: false }, [start, end]).expect("there is place")
         };

@@ -1,3 +1,5 @@
+//! The counts for the summary.
+
 use std::sync::OnceLock;
 
 /// What the summary counts.

@@ -1,4 +1,4 @@
-//! Where findings go, and candidates that wait until it is known what they mean.
+//! The output of findings, and candidates that wait for a verdict.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::cell::{Cell, RefCell};
@@ -26,8 +26,7 @@ pub(crate) struct Output {
     taken: usize,
     /// Findings about launches, before they are judged.
     candidates: Vec<Report>,
-    /// The pairs of calls of which it is possible only that they need an order, and that were not
-    /// reported.
+    /// The pairs of calls that possibly need an order, and that were not reported.
     possible: Possible,
     /// Findings that wait for the stack of a launch.
     held: Vec<Held>,
@@ -241,14 +240,14 @@ impl Observer for Output {
         ThreadId(self.thread_of_host_function.unwrap_or_else(thread))
     }
 
-    fn thread_name(&self, of: ThreadId) -> String {
+    fn thread_name(&self, id: ThreadId) -> String {
         let current = std::thread::current();
-        let name = current.name().filter(|_| of.0 == thread());
-        name.map_or_else(|| of.0.to_string(), str::to_owned)
+        let name = current.name().filter(|_| id.0 == thread());
+        name.map_or_else(|| id.0.to_string(), str::to_owned)
     }
 
     fn backtrace(&self) -> Option<Arc<dyn Backtrace>> {
-        if self.thread_of_host_function.is_some_and(|of| of != thread()) {
+        if self.thread_of_host_function.is_some_and(|other| other != thread()) {
             return None;
         }
         let stack = if self.settings.stacks { self.stacks.here(self.call) } else { None };
@@ -417,7 +416,8 @@ impl Output {
                 }
             }
             let first = bytes.ranges.first().map(|range| range.start);
-            let within = |of: &Allocation| first.is_some_and(|at| of.range.contains(&at));
+            let within =
+                |allocation: &Allocation| first.is_some_and(|at| allocation.range.contains(&at));
             report.allocation = report.allocation.filter(within);
             report.shared = bytes.ranges;
         }
@@ -580,7 +580,7 @@ mod tests {
             let lines = crate::walk::locked(|watch| {
                 let output = watch.feed.observer_mut();
                 output.possible = Possible::default();
-                for (at, _) in (0..kernels).flat_map(|at| (0..=at).map(move |of| (at, of))) {
+                for (at, _) in (0..kernels).flat_map(|at| (0..=at).map(move |other| (at, other))) {
                     output.possible(format!("kernel {at}"), "it may".into());
                 }
                 output.lines_of_possible()

@@ -1,4 +1,4 @@
-//! What the process is told at its end.
+//! The summary that the process writes at its end.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::TryLockError;
@@ -47,7 +47,7 @@ pub(crate) fn waits_for_lock() -> bool {
 pub(crate) fn lock_at_end() -> Option<Guard<'static, Option<Watch>>> {
     let lock = || match WATCH.try_lock() {
         Ok(watch) => Some(watch),
-        Err(TryLockError::Poisoned(of)) => Some(of.into_inner()),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
         Err(TryLockError::WouldBlock) => {
             WAITS.store(true, Ordering::Relaxed);
             std::thread::sleep(Duration::from_millis(1));
@@ -71,7 +71,7 @@ pub(crate) fn sum_up(watch: &mut Watch) {
     }
     let (calls, seen) = (watch.seen.calls, watch.seen);
     // Those of graphs, too.
-    let undescribed = !watch.kernels.known.is_empty() && !watch.questions.describe_kernels();
+    let undescribed = !watch.kernels.by_handle.is_empty() && !watch.questions.describe_kernels();
     watch.feed.observer_mut().release_all();
     let possible = watch.feed.observer().lines_of_possible();
     let errors = watch.feed.observer().findings.errors().to_vec();
@@ -150,8 +150,8 @@ pub(crate) fn sum_up(watch: &mut Watch) {
     let findings = &mut watch.feed.observer_mut().findings;
     assumed.iter().for_each(|line| findings.note(line));
     let mut tables = 0;
-    if let Some(of) = COUNTED.get() {
-        of(&mut |name, calls| {
+    if let Some(each) = COUNTED.get() {
+        each(&mut |name, calls| {
             tables += if name == "cuGetExportTable" { calls } else { 0 };
         });
     }

@@ -33,9 +33,9 @@ pub(crate) struct Trace {
 impl Trace {
     pub(crate) fn write(&self, line: &str) {
         let mut text = String::new();
-        if let Some(of) = COUNTED.get() {
+        if let Some(each) = COUNTED.get() {
             let mut before = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-            of(&mut |name, count| {
+            each(&mut |name, count| {
                 let last = before.entry(name).or_default();
                 if count != *last {
                     let _ = write!(text, " {name} {}", count - *last);

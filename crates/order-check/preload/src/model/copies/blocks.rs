@@ -168,20 +168,20 @@ fn block_of(
 }
 
 impl From<CUDA_MEMCPY2D> for Rows {
-    fn from(of: CUDA_MEMCPY2D) -> Self {
+    fn from(copy: CUDA_MEMCPY2D) -> Self {
         let to = block_of(
-            of.dstMemoryType,
-            (of.dstHost, of.dstDevice),
-            [of.dstXInBytes, of.dstY, 0],
-            [of.dstPitch, 0],
+            copy.dstMemoryType,
+            (copy.dstHost, copy.dstDevice),
+            [copy.dstXInBytes, copy.dstY, 0],
+            [copy.dstPitch, 0],
         );
         let from = block_of(
-            of.srcMemoryType,
-            (of.srcHost, of.srcDevice),
-            [of.srcXInBytes, of.srcY, 0],
-            [of.srcPitch, 0],
+            copy.srcMemoryType,
+            (copy.srcHost, copy.srcDevice),
+            [copy.srcXInBytes, copy.srcY, 0],
+            [copy.srcPitch, 0],
         );
-        let extent = [of.WidthInBytes, of.Height, 1];
+        let extent = [copy.WidthInBytes, copy.Height, 1];
         Self { blocks: [to, from], extent, contexts: [0; 2] }
     }
 }
@@ -189,22 +189,22 @@ impl From<CUDA_MEMCPY2D> for Rows {
 macro_rules! rows {
     ($($copy:ident $contexts:expr;)*) => {$(
         impl From<$copy> for Rows {
-            fn from(of: $copy) -> Self {
+            fn from(copy: $copy) -> Self {
                 let to = block_of(
-                    of.dstMemoryType,
-                    (of.dstHost, of.dstDevice),
-                    [of.dstXInBytes, of.dstY, of.dstZ],
-                    [of.dstPitch, of.dstHeight],
+                    copy.dstMemoryType,
+                    (copy.dstHost, copy.dstDevice),
+                    [copy.dstXInBytes, copy.dstY, copy.dstZ],
+                    [copy.dstPitch, copy.dstHeight],
                 );
                 let from = block_of(
-                    of.srcMemoryType,
-                    (of.srcHost, of.srcDevice),
-                    [of.srcXInBytes, of.srcY, of.srcZ],
-                    [of.srcPitch, of.srcHeight],
+                    copy.srcMemoryType,
+                    (copy.srcHost, copy.srcDevice),
+                    [copy.srcXInBytes, copy.srcY, copy.srcZ],
+                    [copy.srcPitch, copy.srcHeight],
                 );
-                let extent = [of.WidthInBytes, of.Height, of.Depth];
+                let extent = [copy.WidthInBytes, copy.Height, copy.Depth];
                 let contexts: fn(&$copy) -> [Handle; 2] = $contexts;
-                Self { blocks: [to, from], extent, contexts: contexts(&of) }
+                Self { blocks: [to, from], extent, contexts: contexts(&copy) }
             }
         }
     )*};
@@ -212,7 +212,7 @@ macro_rules! rows {
 
 rows! {
     CUDA_MEMCPY3D |_| [0; 2];
-    CUDA_MEMCPY3D_PEER |of| [of.dstContext.addr(), of.srcContext.addr()];
+    CUDA_MEMCPY3D_PEER |copy| [copy.dstContext.addr(), copy.srcContext.addr()];
 }
 
 /// When a copy reads its source.
@@ -254,17 +254,17 @@ impl OfBatch {
     pub(crate) unsafe fn reads(&self, at: usize) -> Reads {
         let count = if self.all.is_null() || self.first.is_null() { 0 } else { self.count };
         // SAFETY: the caller's lists.
-        let begins = |of: &usize| unsafe { self.first.add(*of).read() } <= at;
+        let begins = |index: &usize| unsafe { self.first.add(*index).read() } <= at;
         let last = (0..count).take_while(begins).last();
         // SAFETY: as above.
-        last.map(|of| Reads::new(unsafe { self.all.add(of).read() }.srcAccessOrder))
+        last.map(|index| Reads::new(unsafe { self.all.add(index).read() }.srcAccessOrder))
             .unwrap_or_default()
     }
 }
 
 /// The bytes of an array's element, of the formats that do not compress.
-pub(crate) fn element(of: &CUDA_ARRAY3D_DESCRIPTOR) -> Option<usize> {
-    let channel = match of.Format {
+pub(crate) fn element(array: &CUDA_ARRAY3D_DESCRIPTOR) -> Option<usize> {
+    let channel = match array.Format {
         CUarray_format::CU_AD_FORMAT_UNSIGNED_INT8 | CUarray_format::CU_AD_FORMAT_SIGNED_INT8 => 1,
         CUarray_format::CU_AD_FORMAT_UNSIGNED_INT16
         | CUarray_format::CU_AD_FORMAT_SIGNED_INT16
@@ -274,25 +274,29 @@ pub(crate) fn element(of: &CUDA_ARRAY3D_DESCRIPTOR) -> Option<usize> {
         | CUarray_format::CU_AD_FORMAT_FLOAT => 4,
         _ => return None,
     };
-    Some(channel * of.NumChannels as usize)
+    Some(channel * array.NumChannels as usize)
 }
 
 /// The array that a side of a batch's copy is.
-pub(crate) fn array_of(of: &CUmemcpy3DOperand) -> Option<Handle> {
-    (of.type_ == CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_ARRAY).then(|| {
+pub(crate) fn array_of(operand: &CUmemcpy3DOperand) -> Option<Handle> {
+    (operand.type_ == CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_ARRAY).then(|| {
         // SAFETY: the type says that it is an array; each of its bytes is the program's.
-        unsafe { of.op.array.array.addr() }
+        unsafe { operand.op.array.array.addr() }
     })
 }
 
 /// A side of a batch's copy: an address, the elements of a row and the rows of a layer, or an array.
-pub(crate) fn operand(of: &CUmemcpy3DOperand, element: usize, [width, height, _]: Extent) -> Block {
-    if array_of(of).is_some() {
+pub(crate) fn operand(
+    operand: &CUmemcpy3DOperand,
+    element: usize,
+    [width, height, _]: Extent,
+) -> Block {
+    if array_of(operand).is_some() {
         return Block::array();
     }
     // SAFETY: the type says that it is memory; each of its bytes is the program's.
     let CUmemcpy3DOperand_ptr_u { ptr, rowLength: row, layerHeight: layer, .. } =
-        unsafe { of.op.ptr };
+        unsafe { operand.op.ptr };
     let pitch = element.saturating_mul(if row == 0 { width } else { row });
     let slice = pitch.saturating_mul(if layer == 0 { height } else { layer });
     Block { pitch, slice, ..Block::any(ptr) }

@@ -38,7 +38,7 @@ pub(crate) fn launched(watch: &mut Watch, call: &Call, launch: &KernelLaunch<'_>
     watch.defer(call, name, stream, may_wait, |watch| {
         note(|| format!(" [{name}]"));
         let Watch { waiting, kernels, .. } = watch;
-        if let Some(kernel) = kernels.known.get(&function) {
+        if let Some(kernel) = kernels.by_handle.get(&function) {
             // SAFETY: what the program gave to the call.
             unsafe { kernel.values(parameters, extra, &mut waiting.values) };
         }

@@ -18,7 +18,7 @@ use crate::report::output::Output;
 use crate::report::trace::note;
 use crate::settings::Kind;
 
-/// What is known of a kernel: its parameters and its code.
+/// A kernel that was looked up: its parameters and its code.
 pub(crate) struct Kernel {
     /// The call and the kernel, for reports.
     pub(crate) name: &'static str,
@@ -48,13 +48,13 @@ fn whole_words((offset, size): (usize, usize)) -> impl Iterator<Item = usize> {
     (first..size.saturating_sub(7)).step_by(8)
 }
 
-/// How many kernels are known before those of unloaded code are forgotten.
+/// How many kernels there may be before those of unloaded code are forgotten.
 pub(crate) const KERNELS: usize = 256;
 
 /// A name that stays.
-pub(crate) fn kept(names: &mut HashSet<&'static str>, name: String) -> &'static str {
-    if let Some(known) = names.get(&*name) {
-        return known;
+pub(crate) fn lasting(names: &mut HashSet<&'static str>, name: String) -> &'static str {
+    if let Some(name) = names.get(&*name) {
+        return name;
     }
     let name = String::leak(name);
     names.insert(name);
@@ -167,14 +167,14 @@ impl Images {
 
     /// A context ends, with its modules.
     pub(crate) fn context_ends(&mut self, context: Handle) {
-        let all = self.loaded.iter().filter(|(_, (_, of))| *of == context && context != 0);
+        let all = self.loaded.iter().filter(|(_, (_, own))| *own == context && context != 0);
         let all: Vec<Handle> = all.map(|(owner, _)| *owner).collect();
         all.into_iter().for_each(|owner| self.forget(owner));
     }
 
-    fn of(&self, questions: &Questions, function: Handle) -> Option<Arc<Image>> {
-        let known = self.owners.get(&function).and_then(|owner| self.loaded.get(owner));
-        let known = known.map(|(image, _)| image);
+    fn image(&self, questions: &Questions, function: Handle) -> Option<Arc<Image>> {
+        let taken = self.owners.get(&function).and_then(|owner| self.loaded.get(owner));
+        let taken = taken.map(|(image, _)| image);
         let ask = || {
             let all = [questions.module_of_function, questions.library_of_kernel];
             all.into_iter().flatten().find_map(|ask| {
@@ -185,14 +185,14 @@ impl Images {
                 self.loaded.get(&owner).filter(|_| code == OK).map(|(image, _)| image)
             })
         };
-        known.or_else(ask).cloned()
+        taken.or_else(ask).cloned()
     }
 }
 
-/// What is known of kernels' parameters and code.
+/// The kernels that were looked up, and the images that they are from.
 #[derive(Default)]
 pub(crate) struct Kernels {
-    pub(crate) known: Map<Handle, Kernel>,
+    pub(crate) by_handle: Map<Handle, Kernel>,
     /// How many there may be before those of unloaded code are forgotten.
     pub(crate) most: usize,
     /// The names of kernels. They are never freed, as reports may last.
@@ -217,7 +217,7 @@ impl Kernels {
         function: Handle,
     ) -> &'static str {
         let unloads = self.unloads;
-        match self.known.get(&function) {
+        match self.by_handle.get(&function) {
             Some(kernel) if kernel.unloads == unloads => kernel.name,
             _ => self.look_up(questions, call, function),
         }
@@ -232,7 +232,7 @@ impl Kernels {
         let unloads = self.unloads;
         let (symbol, mut parameters) = questions.kernel(function);
         let architecture = questions.architecture();
-        let image = self.images.of(questions, function);
+        let image = self.images.image(questions, function);
         let within = |(offset, size): &(usize, usize)| {
             offset.checked_add(*size).is_some_and(|end| end <= PARAMETERS)
         };
@@ -244,7 +244,7 @@ impl Kernels {
         let same = |kernel: &&mut Kernel| {
             kernel.parameters == parameters && kernel.code.is(&symbol, architecture, image.as_ref())
         };
-        if let Some(kernel) = self.known.get_mut(&function).filter(same) {
+        if let Some(kernel) = self.by_handle.get_mut(&function).filter(same) {
             kernel.unloads = unloads;
             return kernel.name;
         }
@@ -252,23 +252,23 @@ impl Kernels {
             "" => call.name,
             _ => {
                 let name = demangled(&symbol).unwrap_or_else(|| symbol.clone());
-                kept(&mut self.names, format!("{} of {name}", call.name))
+                lasting(&mut self.names, format!("{} of {name}", call.name))
             }
         };
         let words = parameters.iter().map(|(offset, size)| (offset + size).div_ceil(8)).max();
-        let word = |(index, of): (usize, &(usize, usize))| {
-            let offset = of.0;
-            whole_words(*of).map(move |at| Word { number: (offset + at) / 8, index, at })
+        let word = |(index, parameter): (usize, &(usize, usize))| {
+            let offset = parameter.0;
+            whole_words(*parameter).map(move |at| Word { number: (offset + at) / 8, index, at })
         };
         let may_be_addresses = parameters.iter().enumerate().flat_map(word).collect();
         let words = words.unwrap_or_default();
         let code = Arc::new(KernelCode::new(symbol, architecture, image));
         let new = Kernel { name, parameters, words, may_be_addresses, code, unloads };
-        self.known.insert(function, new);
-        if self.known.len() > self.most {
+        self.by_handle.insert(function, new);
+        if self.by_handle.len() > self.most {
             // Those that are launched again are looked up anew.
-            self.known.retain(|_, of| of.unloads == unloads);
-            self.most = KERNELS.max(2 * self.known.len());
+            self.by_handle.retain(|_, kernel| kernel.unloads == unloads);
+            self.most = KERNELS.max(2 * self.by_handle.len());
         }
         name
     }
@@ -286,7 +286,7 @@ impl Kernels {
         // Its name is that of launches, and classes of findings go by it.
         self.name_of(questions, &Call { name: "cuLaunchKernel", per_thread: false }, function);
         let mut values = Vec::new();
-        if let Some(kernel) = self.known.get(&function) {
+        if let Some(kernel) = self.by_handle.get(&function) {
             // SAFETY: what the program gave to the call.
             unsafe { kernel.values(parameters, extra, &mut values) };
         }
@@ -296,9 +296,9 @@ impl Kernels {
     }
 
     /// The bytes that the parameters of a kernel that was looked up point to, as far as they are
-    /// addresses of known memory. What the kernel does there is not known until a finding about it is
-    /// judged: it counts as an access of the one byte, or of all bytes of memory that the host may
-    /// access, too, which is `of_host`. Says whether there is such memory.
+    /// addresses of memory that the checker has. Until a finding about the kernel is judged, nothing
+    /// says what it does there: it counts as an access of the one byte, or of all bytes of memory that
+    /// the host may access, too, which is `of_host`. Says whether there is such memory.
     pub(crate) fn addresses(
         &mut self,
         feed: &Feed<Output>,
@@ -319,7 +319,7 @@ impl Kernels {
         );
         accesses.clear();
         let mut some_of_host = false;
-        let Some(kernel) = self.known.get(&function) else { return false };
+        let Some(kernel) = self.by_handle.get(&function) else { return false };
         for Word { number, index, at } in &kernel.may_be_addresses {
             let Some(&word) = values.get(*number) else { break };
             let Some(memory) = feed.memory(word) else { continue };
@@ -327,12 +327,13 @@ impl Kernels {
             note(|| format!(" {index}+{at}/{}:{word:#x}", size()));
             let is_of_host = matches!(memory, Memory::Host | Memory::Managed);
             some_of_host |= memory != Memory::Device;
-            if is_of_host && let Some(of) = of_host(word) {
-                accesses.push(Access::new(kind, of.start, of.end - of.start));
+            if is_of_host && let Some(range) = of_host(word) {
+                accesses.push(Access::new(kind, range.start, range.end - range.start));
                 continue;
             }
-            let of = if pools { feed.bytes_at(word) } else { None };
-            accesses.push(Access::new(kind, word, of.filter(|of| *of >= POOL).unwrap_or(1)));
+            let bytes = if pools { feed.bytes_at(word) } else { None };
+            let bytes = bytes.filter(|bytes| *bytes >= POOL).unwrap_or(1);
+            accesses.push(Access::new(kind, word, bytes));
         }
         if let Some(first) = accesses.first_mut() {
             let values = Values::new(kernel.code.clone(), sizes, values);
@@ -352,7 +353,7 @@ impl Kernels {
 mod tests {
     use std::collections::HashSet;
 
-    use super::{Images, kept};
+    use super::{Images, lasting};
     use crate::call::Handle;
     use crate::code::image::Image;
 
@@ -422,7 +423,7 @@ mod tests {
     #[test]
     fn a_name_is_kept_once() {
         let mut names = HashSet::new();
-        let [one, two] = [0, 1].map(|_| kept(&mut names, "softmax".to_owned()));
+        let [one, two] = [0, 1].map(|_| lasting(&mut names, "softmax".to_owned()));
         assert!(core::ptr::eq(one, two) && names.len() == 1);
     }
 }

@@ -25,11 +25,12 @@ pub(crate) struct Allocations {
 }
 
 impl Allocations {
-    /// The context of the allocation that an address is in; none if it is of a pool, mapped, or not
-    /// known.
+    /// The context of the allocation that an address is in; none if it is of a pool, mapped, or no
+    /// address of the checker's.
     pub(crate) fn context_at(&self, address: Address) -> Option<Handle> {
-        let (start, of) = self.at.range(..=address).next_back()?;
-        (address - start < of.bytes as u64 && of.context != 0).then_some(of.context)
+        let (start, allocation) = self.at.range(..=address).next_back()?;
+        (address - start < allocation.bytes as u64 && allocation.context != 0)
+            .then_some(allocation.context)
     }
 
     /// The memory that ends with an object.

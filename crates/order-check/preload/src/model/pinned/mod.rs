@@ -29,14 +29,14 @@ pub(crate) fn pinned_begins(
     if managed && !watch.questions.has_concurrent_managed_access() {
         return;
     }
-    let of = &mut watch.pinned;
-    let place = core::ptr::with_exposed_provenance(address as usize);
+    let pinned = &mut watch.pinned;
+    let pointer = core::ptr::with_exposed_provenance(address as usize);
     // SAFETY: memory of the driver, which the program does not have yet, or has given to
     // the call under way.
-    if of.alias.is_none_or(|alias| unsafe { alias(place) != 0 }) {
+    if pinned.alias.is_none_or(|alias| unsafe { alias(pointer) != 0 }) {
         let (bytes, shared) = (bytes as u64, OnceCell::new());
-        of.managed += usize::from(managed);
-        of.regions.insert(address, Region { bytes, registered, managed, shared });
+        pinned.managed += usize::from(managed);
+        pinned.regions.insert(address, Region { bytes, registered, managed, shared });
     }
 }
 
@@ -133,8 +133,8 @@ pub(crate) fn host_access(watch: &mut Watch, early: EarlyAccess) {
 /// A hook ends: what the host is ordered after now is lifted, and what was submitted is
 /// protected.
 pub(crate) fn settle_copies(watch: &mut Watch) {
-    let (feed, of) = (&watch.feed, &mut watch.pinned);
-    for all in of.watched.values_mut() {
+    let (feed, pinned) = (&watch.feed, &mut watch.pinned);
+    for all in pinned.watched.values_mut() {
         // What comes later in a stream is over later.
         while all.front().is_some_and(|first| feed.host_is_after(&first.work)) {
             if let Some(Watched { index, .. }) = all.pop_front() {
@@ -142,17 +142,17 @@ pub(crate) fn settle_copies(watch: &mut Watch) {
             }
         }
     }
-    if of.watched.len() > STREAMS {
-        of.watched.retain(|_, all| !all.is_empty());
+    if pinned.watched.len() > STREAMS {
+        pinned.watched.retain(|_, all| !all.is_empty());
     }
-    let over = |of: &mut Pending| of.work.as_ref().is_some_and(|of| feed.host_is_after(of));
-    for of in watch.values.pending.extract_if(.., over).collect::<Vec<_>>() {
-        watch.has_seen(of);
+    let over = |flag: &mut Pending| flag.work.as_ref().is_some_and(|work| feed.host_is_after(work));
+    for flag in watch.values.pending.extract_if(.., over).collect::<Vec<_>>() {
+        watch.has_seen(flag);
     }
-    let (feed, of) = (&watch.feed, &mut watch.pinned);
-    for (stream, access, work) in std::mem::take(&mut of.submitted) {
+    let (feed, pinned) = (&watch.feed, &mut watch.pinned);
+    for (stream, access, work) in std::mem::take(&mut pinned.submitted) {
         if !feed.host_is_after(&work) {
-            of.watch(stream, &access, work);
+            pinned.watch(stream, &access, work);
         }
     }
 }

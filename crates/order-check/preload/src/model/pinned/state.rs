@@ -97,25 +97,25 @@ impl Pinned {
 
     /// The memory around an address that a kernel has, if the host's accesses to it are watched.
     pub(crate) fn of_host(&self, address: u64) -> Option<Range<u64>> {
-        let (base, of) = self.region(address).filter(|_| self.is_on())?;
-        Some(base..base + of.bytes)
+        let (base, region) = self.region(address).filter(|_| self.is_on())?;
+        Some(base..base + region.bytes)
     }
 
     /// Whether a load there does nothing: a register of a device, say, may be registered, too.
     pub(crate) fn may_be_read(&self, address: u64) -> bool {
-        self.region(address).is_some_and(|(_, of)| !of.managed)
+        self.region(address).is_some_and(|(_, region)| !region.managed)
     }
 
     /// Whether others may store there without a fault here: other processes, or other mappings, have
     /// these bytes, or they are no plain memory.
     pub(crate) fn is_shared(&self, address: u64) -> bool {
-        let Some((base, of)) = self.region(address) else { return true };
-        if !of.registered || of.managed {
-            return of.managed;
+        let Some((base, region)) = self.region(address) else { return true };
+        if !region.registered || region.managed {
+            return region.managed;
         }
-        *of.shared.get_or_init(|| {
+        *region.shared.get_or_init(|| {
             let maps = std::fs::read("/proc/self/maps");
-            maps.map_or(true, |maps| !are_private(&maps, [base, base + of.bytes]))
+            maps.map_or(true, |maps| !are_private(&maps, [base, base + region.bytes]))
         })
     }
 
@@ -237,7 +237,7 @@ impl Pinned {
         }
         // Which of the bytes a kernel accesses is asked once the host has.
         let rows = access.stride().is_some() || access.launch().is_some();
-        let of = Use { bytes, writes: access.kind != AccessKind::Read, rows };
+        let used = Use { bytes, writes: access.kind != AccessKind::Read, rows };
         let now = self.begin.elapsed().as_secs();
         if access.launch().is_some()
             && !self.budget.allows_gaps(now, protection::accesses_in_gaps())
@@ -246,12 +246,12 @@ impl Pinned {
         }
         let all = self.watched.entry(stream.0).or_default();
         // The same again, as in a loop: it is over later.
-        let last = all.iter().position(|watched| protection::is_same(watched.index, of));
-        let known = last.and_then(|at| all.remove(at)).map(|watched| watched.index);
-        if known.is_none() && !self.allows(pages) {
+        let last = all.iter().position(|watched| protection::is_same(watched.index, used));
+        let same = last.and_then(|at| all.remove(at)).map(|watched| watched.index);
+        if same.is_none() && !self.allows(pages) {
             return;
         }
-        let Some(index) = known.or_else(|| protection::add(of, pages)) else {
+        let Some(index) = same.or_else(|| protection::add(used, pages)) else {
             self.left_out[0] += 1;
             return;
         };
@@ -350,8 +350,13 @@ mod tests {
         const BASE: usize = 16 * PAGE;
         let pages = |registered: bool, memory: [usize; 2], bytes: [usize; 2]| {
             let mut pinned = Pinned::new();
-            let of = (memory[1] - memory[0]) as u64;
-            let region = Region { bytes: of, registered, managed: false, shared: OnceCell::new() };
+            let bytes_of_region = (memory[1] - memory[0]) as u64;
+            let region = Region {
+                bytes: bytes_of_region,
+                registered,
+                managed: false,
+                shared: OnceCell::new(),
+            };
             pinned.regions.insert((BASE + memory[0]) as u64, region);
             let found = pinned.pages(bytes.map(|at| BASE + at));
             found.map(|all| all.map(|at| (at - BASE) / PAGE))

@@ -14,7 +14,7 @@ use crate::watch::Watch;
 
 impl Watch {
     /// A stream that was seen before.
-    pub(crate) fn known_stream(&self, call: &Call, stream: Handle) -> Option<StreamId> {
+    pub(crate) fn seen_stream(&self, call: &Call, stream: Handle) -> Option<StreamId> {
         if stream > 2 {
             return self.streams.created.contains_key(&stream).then_some(StreamId(stream as u64));
         }
@@ -25,7 +25,7 @@ impl Watch {
     }
 
     pub(crate) fn stream(&mut self, call: &Call, stream: Handle) -> StreamId {
-        if let Some(stream) = self.known_stream(call, stream) {
+        if let Some(stream) = self.seen_stream(call, stream) {
             return stream;
         }
         if stream > 2 {
@@ -38,9 +38,9 @@ impl Watch {
 
     /// The legacy default stream of a context that was current before.
     pub(crate) fn legacy_stream(&mut self, context: Handle) -> StreamId {
-        let known = self.streams.defaults.get(&(context, 0)).copied();
+        let stream = self.streams.defaults.get(&(context, 0)).copied();
         let device = self.contexts.devices.get(&context).copied().unwrap_or_default();
-        known.unwrap_or_else(|| self.default_stream(context, device, 0))
+        stream.unwrap_or_else(|| self.default_stream(context, device, 0))
     }
 
     pub(crate) fn default_stream(&mut self, context: Handle, device: i32, thread: u64) -> StreamId {

@@ -38,8 +38,8 @@ impl Watch {
         work: impl FnOnce(&mut Self) -> Submitted,
     ) {
         let may_wait = may_wait && self.only_submits();
-        let known_stream = if may_wait { self.known_stream(call, stream) } else { None };
-        let (made, stream) = match known_stream {
+        let seen_stream = if may_wait { self.seen_stream(call, stream) } else { None };
+        let (made, stream) = match seen_stream {
             Some(stream) => {
                 self.numbered(name);
                 let mut made = Made::new(name, self.seen.calls, ThreadId(thread()));
@@ -55,10 +55,10 @@ impl Watch {
         let work = work(self);
         let operations = &mut self.waiting.operations;
         operations.push(Operation { call: made, stream, work });
-        if known_stream.is_none() || operations.len() == WAITING {
+        if seen_stream.is_none() || operations.len() == WAITING {
             self.submit_waiting();
         }
-        if known_stream.is_none() {
+        if seen_stream.is_none() {
             settle_copies(self);
         }
     }
