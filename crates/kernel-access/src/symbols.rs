@@ -28,14 +28,15 @@ enum Kind {
 }
 
 /// What follows from a division of a form.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Division {
-    /// The symbols that the form is made of, and those that these are made of.
+    /// The symbols that the form and the facts are made of, and those that these are made of.
     reach: Vec<Symbol>,
     /// The form's negative.
     negative: Option<Form>,
-    /// The remainder, and the largest one less it: neither is negative.
-    facts: [Option<Form>; 2],
+    /// The remainder, and the largest one less it: neither is negative. More of them if it is also the
+    /// quotient of another quotient.
+    facts: Vec<Form>,
     /// The largest and the least quotient by the bounds of symbols alone, as they were last.
     most: Cell<(u64, [Option<i128>; 2])>,
     /// When the form has changed last, as it was asked last.

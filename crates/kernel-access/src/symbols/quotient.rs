@@ -8,6 +8,9 @@ use crate::facts::Facts;
 use crate::form::{Bounds, Form, MOST, SINGLE, Symbol, gcd};
 use crate::words::Words;
 
+/// No quotient keeps more about remainders.
+const MOST_RELATED: usize = 8;
+
 impl Symbols {
     /// `form / divisor`, rounded down.
     pub(crate) fn quotient(&mut self, form: &Form, divisor: i128, facts: &Facts) -> Option<Form> {
@@ -32,10 +35,12 @@ impl Symbols {
         });
         if let Some((symbol, of, by)) = inner
             && let Some(by_both) = by.checked_mul(divisor).filter(|&by| by < MOST)
-            && let Some(form) =
+            && let Some(both) =
                 form.plus(-1, &Form::symbol(symbol)).and_then(|others| of.plus(by, &others))
         {
-            return self.quotient(&form, by_both, facts);
+            let quotient = self.quotient(&both, by_both, facts)?;
+            self.relate(form, divisor, &quotient);
+            return Some(quotient);
         }
         let common = form.terms.iter().fold(0, |common, term| gcd(common, term.1));
         // A product with a number that stands for the division by another.
@@ -100,7 +105,13 @@ impl Symbols {
                 let changed = Cell::new((u64::MAX, Changed::default()));
                 let negative = key.0.times(-1);
                 let reach = self.reach_of(&key.0);
-                let division = Division { reach, negative, facts: [rest, other], most, changed };
+                let division = Division {
+                    reach,
+                    negative,
+                    facts: [rest, other].into_iter().flatten().collect(),
+                    most,
+                    changed,
+                };
                 let kind = Kind::Quotient(Rc::new(key.0.clone()), divisor, Rc::new(division));
                 let symbol = self.push(kind, Words::new());
                 self.quotients.insert(key, symbol);
@@ -108,6 +119,34 @@ impl Symbols {
             }
         };
         Some(Form::symbol(symbol))
+    }
+
+    /// Keeps what the remainder of a form can be, if its quotient is also another form's: the row of a
+    /// picture, which is a quotient, has a remainder among the rows of all pictures.
+    fn relate(&mut self, form: &Form, divisor: i128, quotient: &Form) {
+        let is_quotient = |symbol: Symbol| {
+            matches!(self.symbols.get(symbol as usize), Some((Kind::Quotient(..), _)))
+        };
+        let last = quotient.terms.iter().rev().map(|term| term.0);
+        let (Some(symbol), Some(rest)) =
+            (last.into_iter().find(|&symbol| is_quotient(symbol)), form.plus(-divisor, quotient))
+        else {
+            return;
+        };
+        let other = Form::number(divisor - 1).plus(-1, &rest);
+        let mut reach = self.reach_of(&rest);
+        if let Some((Kind::Quotient(_, _, division), _)) = self.symbols.get_mut(symbol as usize)
+            && division.facts.len() < MOST_RELATED
+            && !division.facts.contains(&rest)
+        {
+            let division = Rc::make_mut(division);
+            division.facts.extend([Some(rest), other].into_iter().flatten());
+            reach.extend(&division.reach);
+            reach.retain(|&one| one != symbol);
+            reach.sort_unstable();
+            reach.dedup();
+            division.reach = reach;
+        }
     }
 }
 
@@ -202,5 +241,24 @@ mod tests {
         let rest = n.plus(-24, &quotient).expect("small");
         assert_eq!(symbols.bounds(&rest, &Facts::default()), (Some(0), Some(23)));
         assert_eq!(symbols.bounds(&quotient, &Facts::default()), (Some(0), Some(4166)));
+    }
+
+    /// A number is taken apart into a column, a row, and a picture, whichever way it is written.
+    #[test]
+    fn the_remainder_of_a_quotient_is_less_than_its_divisor() {
+        let mut symbols = Symbols::default();
+        let none = Facts::default();
+        let n = Form::symbol(symbols.fixed(0, 99_999, Words::new()));
+        let rows = symbols.quotient(&n, 100, &none).expect("small");
+        let picture = symbols.quotient(&rows, 50, &none).expect("small");
+        assert_eq!(Some(picture.clone()), symbols.quotient(&n, 5000, &none));
+        let [column, row] = [(&n, 100, &rows), (&rows, 50, &picture)]
+            .map(|(of, by, quotient)| of.plus(-by, quotient).expect("small"));
+        assert_eq!(symbols.bounds(&column, &none), (Some(0), Some(99)));
+        assert_eq!(symbols.bounds(&row, &none), (Some(0), Some(49)));
+        // In another order.
+        let place = picture.times(100).and_then(|of| column.plus(1, &of));
+        let place = place.and_then(|of| of.plus(2000, &row)).expect("small");
+        assert_eq!(symbols.bounds(&place, &none), (Some(0), Some(49 * 2000 + 19 * 100 + 99)));
     }
 }

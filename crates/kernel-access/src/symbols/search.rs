@@ -66,7 +66,7 @@ impl<'a> Search<'a> {
         }
         for &(symbol, _) in &form.terms {
             if let Some((Kind::Quotient(.., division), _)) = symbols.symbols.get(symbol as usize) {
-                for fact in division.facts.iter().flatten() {
+                for fact in &division.facts {
                     self.with(fact, form, depth, &mut best);
                 }
             }

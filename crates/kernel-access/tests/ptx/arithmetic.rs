@@ -347,3 +347,37 @@ fn what_saturates_does_not_wrap() {
         }
     }
 }
+
+/// A thread's number is taken apart into a column, a row and a picture, by numbers of the launch: the
+/// rows of all pictures lie in as many as a picture has.
+#[test]
+fn the_row_of_a_place_is_one_of_a_picture() {
+    let text = |bits: u32, taken: &str| {
+        let wide = if bits == 64 { "" } else { "cvt.u64.u32 %rd0, %r0;" };
+        format!(
+            ".visible .entry k(.param .u64 a, .param .u64 b, .param .u64 c)\n{{\n.reg .b16 %rs<5>;\n\
+             .reg .b32 %r<9>;\n.reg .b64 %rd<9>;\nld.param.u64 %rd1, [a];\n\
+             ld.param.u64 %rd2, [b];\nld.param.u64 %rd3, [c];\ncvt.u32.u64 %r2, %rd2;\n\
+             cvt.u32.u64 %r3, %rd3;\nmov.u32 %r5, %ctaid.x;\nmov.u32 %r6, %ntid.x;\n\
+             mov.u32 %r4, %tid.x;\nmad.lo.s32 %r4, %r5, %r6, %r4;\ncvt.u64.u32 %rd4, %r4;\n\
+             {taken}\n{wide}\nadd.s64 %rd1, %rd1, %rd0;\nld.global.u8 %rs4, [%rd1];\nret;\n}}\n"
+        )
+    };
+    let (first, width, height) = (0x7f12_0000_0000_u64, 100, 50);
+    for (bits, taken) in [
+        (32, "div.u32 %r0, %r4, %r2; rem.u32 %r0, %r0, %r3;"),
+        (64, "div.s64 %rd0, %rd4, %rd2; rem.s64 %rd0, %rd0, %rd3;"),
+        // As compilers write it for machine code, which has no remainders.
+        (
+            32,
+            "div.u32 %r0, %r4, %r2; div.u32 %r1, %r0, %r3; mul.lo.u32 %r1, %r1, %r3; sub.u32 %r0, %r0, %r1;",
+        ),
+    ] {
+        let code = code(&text(bits, taken)).unwrap_or_else(|error| panic!("{taken}: {error}"));
+        let parameters = [first, width, height].map(u64::to_le_bytes).concat();
+        let launch = Launch::new([400, 1, 1], [256, 1, 1], parameters);
+        let spans = may_touch(&code, &launch).expect(taken);
+        let found: Vec<_> = spans.iter().map(|span| span.bytes.clone()).collect();
+        assert_eq!(found, [Some(first..first + height)], "{taken}");
+    }
+}
