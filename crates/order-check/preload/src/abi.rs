@@ -1,4 +1,4 @@
-//! That hooks, and what is asked of the driver, have the types of the driver's functions.
+//! Checks that hooks, and questions to the driver, have the types of the driver's functions.
 //!
 //! A hook has handles and addresses as numbers: it looks nothing up through them. So its type is
 //! another one than that of `wrapper.h` and `wrapper-more.h`, and must only be passed in the same

@@ -20,14 +20,14 @@ pub(crate) enum Rank {
     Checker,
     /// The executions of one host function: a launch adds one with the checker's lock.
     Executions,
-    /// What host functions have posted. The next call takes it with the checker's lock.
+    /// The posts of host functions. The next call takes it with the checker's lock.
     Posted,
-    /// The entries for functions of which only the name is known. A driver that is asked something
+    /// The entries for functions without a hook. A driver that is asked something
     /// with the checker's lock may look up a name.
     Entries,
     /// Images and decoded kernels. Nothing is done with it that takes long.
     Code,
-    /// What was asked of a launch's threads. Nothing is done with it that takes long.
+    /// The answers of a launch's threads. Nothing is done with it that takes long.
     Answers,
     /// The counts of the trace.
     Counts,

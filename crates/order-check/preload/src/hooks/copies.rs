@@ -256,7 +256,7 @@ pub(crate) fn set(
     })
 }
 
-/// What is in these ranges may be anything from then on.
+/// The contents of these ranges may be anything from then on.
 pub(crate) fn discard(
     call: &Call,
     real: impl FnOnce() -> Code,

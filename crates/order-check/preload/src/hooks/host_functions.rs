@@ -28,7 +28,7 @@ pub(crate) fn submit(
         return real(None);
     }
     let handle = if stream == 0 && call.per_thread { 2 } else { stream };
-    // A function of which only the name is known may have begun a capture. The legacy stream has
+    // A function without a hook may have begun a capture. The legacy stream has
     // none.
     let unknown = |watch: &mut Watch| {
         let seen = watch.seen_stream(call, stream);

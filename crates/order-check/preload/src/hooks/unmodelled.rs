@@ -51,7 +51,7 @@ fn child(name: &str, arguments: &[Handle; 6]) -> Handle {
     }
 }
 
-/// A call comes of which only the name is known: it may order anything, or change a graph.
+/// A call without a hook comes: it may order anything, or change a graph.
 pub(crate) fn unmodelled(name: &'static str, arguments: &[Handle; 6]) {
     if name.starts_with("cuGraph") && name.contains("Launch") {
         host_functions::unseen();

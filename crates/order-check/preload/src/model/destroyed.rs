@@ -52,7 +52,7 @@ impl Destroyed {
         }
     }
 
-    /// A function of which only the name is known may have created any object.
+    /// A function without a hook may have created any object.
     pub(crate) fn forget_all(&mut self) {
         for (handle, _) in std::mem::take(&mut self.order) {
             self.forget(handle);
@@ -87,7 +87,7 @@ impl Destroyed {
         }
     }
 
-    /// That call has failed.
+    /// The call that was about to destroy it has failed.
     pub(crate) fn lives(&mut self, handle: Handle, number: u64) {
         if self.by_handle.get(&handle).is_some_and(|call| call.number == number) {
             self.forget(handle);

@@ -48,7 +48,7 @@ struct Entry {
     state: AtomicU8,
     bytes: [AtomicUsize; 2],
     pages: [AtomicUsize; 2],
-    /// What was there when a flag was spent.
+    /// The value that was there when a flag was spent.
     found: AtomicU64,
     /// How often it was accessed early and is protected again, as it has rows.
     accesses: AtomicU32,
@@ -232,7 +232,7 @@ fn apply([first, end]: [usize; 2], without: Option<usize>) -> bool {
     good & open.is_none_or(|(pages, protection)| set_protection(pages, protection))
 }
 
-/// What a copy or a kernel does to memory of the host.
+/// The use that a copy or a kernel makes of memory of the host.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Use {
     /// From the first byte to the last one.
@@ -303,7 +303,7 @@ pub(crate) fn readable(address: usize) -> bool {
         || !all().any(|(_, seen)| seen.has_page(address) && seen.protection() == CLOSED)
 }
 
-/// What a fault is about.
+/// The cause of a fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fault {
     /// No page that this library protects.

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-/// What the summary counts.
+/// The counts.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Seen {
     /// The calls, each with its number.
@@ -14,7 +14,7 @@ pub(crate) struct Seen {
     pub(crate) copies: u64,
     /// Launches of graphs.
     pub(crate) graphs: u64,
-    /// Those of graphs whose nodes are not all modelled.
+    /// Launches of graphs whose nodes are not all modelled.
     pub(crate) unknown: u64,
     /// Copies of arrays whose elements have an unknown size.
     pub(crate) formats: u64,

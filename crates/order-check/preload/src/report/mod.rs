@@ -1,4 +1,4 @@
-//! What the process tells its user: findings, a line for each call, and the summary at the end.
+//! The output for the user: findings, a line for each call, and the summary at the end.
 
 pub(crate) mod candidates;
 pub(crate) mod counts;

@@ -76,7 +76,7 @@ const ALWAYS: [&str; 8] = [
 /// Whether launches of kernels always get one, too.
 pub(crate) static LAUNCHES: AtomicBool = AtomicBool::new(false);
 
-/// Those that say which order there was.
+/// The begins of the names of calls that make an order.
 const EVENTS: [&str; 2] = ["cuEventRecord", "cuStreamWaitEvent"];
 
 /// Stacks take at most this time, and a twentieth of the program's.
@@ -187,7 +187,7 @@ impl fmt::Display for InRegion {
     }
 }
 
-/// What the summary says of possible findings.
+/// The possible findings, for the summary.
 #[derive(Default)]
 struct Possible {
     count: u64,
@@ -453,7 +453,7 @@ impl Output {
         }
     }
 
-    /// What the summary says of findings that were not reported.
+    /// The lines of the summary about findings that were not reported.
     pub(crate) fn lines_of_possible(&self) -> Vec<String> {
         let Possible { count, reasons, .. } = &self.possible;
         let (findings, were) = if *count == 1 { ("finding", "was") } else { ("findings", "were") };

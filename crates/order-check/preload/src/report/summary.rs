@@ -70,7 +70,7 @@ pub(crate) fn sum_up(watch: &mut Watch) {
         apply_verdict(watch, report, verdict);
     }
     let (calls, seen) = (watch.seen.calls, watch.seen);
-    // Those of graphs, too.
+    // The kernels of graphs, too.
     let undescribed = !watch.kernels.by_handle.is_empty() && !watch.questions.describe_kernels();
     watch.feed.observer_mut().release_all();
     let possible = watch.feed.observer().lines_of_possible();

@@ -16,7 +16,7 @@ use crate::report::counts::COUNTED;
 thread_local! {
     /// The number of the call under way, for the trace.
     pub(crate) static NUMBER: Local<u64> = const { Local::new(0) };
-    /// What a hook adds to its line.
+    /// The text that a hook adds to its line.
     pub(crate) static NOTE: RefCell<String> = const { RefCell::new(String::new()) };
 }
 

@@ -12,7 +12,7 @@ use cuda_order_check_engine::{Access, Stride};
 
 use crate::call::{Address, Handle};
 
-/// What the function's name says about a side of a copy.
+/// A side of a copy, as far as the function's name says where it is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Device,
@@ -129,12 +129,12 @@ impl Transfer {
     }
 }
 
-/// What a copy node accesses.
+/// The accesses of a copy node.
 pub(crate) fn copied_rows(copy: &Rows) -> Vec<Access> {
     Transfer::of_rows(copy.blocks, copy.extent).accesses()
 }
 
-/// What a memset writes.
+/// The writes of a memset.
 pub(crate) fn set_rows(to: Block, extent: Extent, (value, element): (u32, usize)) -> Vec<Access> {
     let content = repeated(value, element);
     accesses(to, extent, Access::write).into_iter().map(|write| write.filled(content)).collect()

@@ -67,7 +67,7 @@ pub(crate) fn may_wait(watch: &Watch, blocks: &[Block]) -> bool {
     watch.only_submits() && blocks.iter().all(|block| location(watch, block) == Location::Device)
 }
 
-/// A copy or a memset before its real call: what is known only then.
+/// A copy or a memset before its real call, with what can be found out only then.
 pub(crate) struct Prepared {
     pub(crate) stream: StreamId,
     pub(crate) locations: [Location; 2],
@@ -268,7 +268,7 @@ pub(crate) fn copied_between(
     }
 }
 
-/// A copy of a batch in bytes, if it is known how many an element has.
+/// A copy of a batch in bytes; `None` if the bytes of an element cannot be found out.
 pub(crate) fn in_bytes(watch: &Watch, operation: &CUDA_MEMCPY3D_BATCH_OP) -> Option<Transfer> {
     let bytes = match array_of(&operation.dst).or(array_of(&operation.src)) {
         None => 1,

@@ -24,9 +24,9 @@ pub(crate) fn nodes_of(watch: &mut Watch, graph: Handle) -> Option<Vec<Flat>> {
 
 /// The edges of a graph, by the indices of its nodes.
 struct Edges {
-    /// Those that each node waits for.
+    /// The nodes that each node waits for.
     before: Vec<Vec<usize>>,
-    /// Those that wait for each node.
+    /// The nodes that wait for each node.
     after: Vec<Vec<usize>>,
 }
 
@@ -135,7 +135,7 @@ fn add(
     Some(vec![all.len() - 1])
 }
 
-/// What a kernel's parameters point to.
+/// The work of a kernel: accesses of the memory that its parameters point to.
 pub(crate) fn kernel_work(watch: &mut Watch, node: &KernelNode) -> Work {
     Work::Accesses(watch.kernels.pointed_to(
         &watch.feed,

@@ -1,4 +1,4 @@
-//! What a node does at a launch of its graph, as far as the host may see it.
+//! The work of a node at a launch of its graph, as far as the host may see it.
 
 use std::sync::Arc;
 

@@ -24,7 +24,7 @@ pub(crate) type Ask = unsafe extern "C" fn(Handle, *mut c_void) -> Code;
 pub(crate) type List = unsafe extern "C" fn(Handle, *mut Handle, *mut usize) -> Code;
 
 of_driver! {
-    /// What is asked of the driver about graphs.
+    /// The questions about graphs that the driver is asked.
     GraphQuestions {
         nodes: cuGraphGetNodes (Handle, *mut Handle, *mut usize),
         before: cuGraphNodeGetDependencies (Handle, *mut Handle, *mut usize),
@@ -162,7 +162,7 @@ pub(crate) struct Flat {
     pub(crate) after: Vec<usize>,
 }
 
-/// What a node does.
+/// The work of a node.
 #[derive(Clone)]
 pub(crate) enum Work {
     Accesses(Vec<Access>),

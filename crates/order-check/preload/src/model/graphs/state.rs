@@ -62,7 +62,7 @@ pub(crate) struct Graphs {
     pub(crate) built: HashMap<Handle, Built>,
     /// How often the checker was given the nodes of one: a measure of time.
     pub(crate) defined: u64,
-    /// Captures of whose nodes only some are known here: into graphs that have nodes already, or of
+    /// Captures of which some nodes are not here: into graphs that have nodes already, or of
     /// calls that are not modelled.
     pub(crate) partial: HashSet<u64>,
     /// Nodes that were changed.

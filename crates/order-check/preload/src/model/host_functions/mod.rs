@@ -9,7 +9,7 @@ use std::sync::PoisonError;
 use crate::model::host_functions::state::{HAVE_POSTED, POSTED, Posted};
 use crate::watch::Watch;
 
-/// What was posted since the last call.
+/// Takes the posts since the last call.
 pub(crate) fn take_posted(watch: &mut Watch) {
     if HAVE_POSTED.swap(false, Ordering::Acquire) {
         let all = std::mem::take(&mut *POSTED.lock().unwrap_or_else(PoisonError::into_inner));

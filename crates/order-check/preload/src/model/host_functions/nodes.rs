@@ -12,7 +12,7 @@ use crate::model::graphs::nodes::{GraphQuestions, ask};
 use crate::model::host_functions::state::{Host, Keeper, NodeReference};
 use crate::watch::Watch;
 
-/// What is asked of the driver about a node, without the lock.
+/// The questions about a node that the driver is asked without the lock.
 #[derive(Clone, Copy)]
 pub(crate) struct NodeQuestions {
     pub(crate) keeper: Keeper,

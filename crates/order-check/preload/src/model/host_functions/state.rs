@@ -59,7 +59,7 @@ impl Host {
     }
 }
 
-/// What happens on the driver's own threads.
+/// The begin or the end of a function on one of the driver's own threads.
 pub(crate) enum Posted {
     Begins(u64),
     Ends(u64),
@@ -67,7 +67,7 @@ pub(crate) enum Posted {
     DestructorEnds,
 }
 
-/// What was posted while others had the watch's lock, each with its thread.
+/// The posts of the time in which others had the checker's lock, each with its thread.
 pub(crate) static POSTED: Lock<Vec<(u64, Posted)>> = Lock::new(Rank::Posted, Vec::new());
 
 pub(crate) static HAVE_POSTED: AtomicBool = AtomicBool::new(false);

@@ -24,7 +24,7 @@ pub(crate) struct KernelLaunch<'a> {
     pub(crate) stream: Handle,
     /// The events that it records.
     pub(crate) records: &'a [Handle],
-    /// What is taken to hold of its order, though the driver may do otherwise.
+    /// An assumption about its order: the driver may do otherwise.
     pub(crate) assumes: Option<&'static str>,
 }
 

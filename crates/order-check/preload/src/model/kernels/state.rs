@@ -124,7 +124,7 @@ pub(crate) fn sizes_of([x, y, z]: [c_uint; 3], [wide, high, deep]: [c_uint; 3]) 
 /// The images that were loaded, and what was taken from them.
 #[derive(Default)]
 pub(crate) struct Images {
-    /// Those of modules and libraries, with the context that a module ends with, or 0.
+    /// The images of modules and libraries, with the context that a module ends with, or 0.
     loaded: HashMap<Handle, (Arc<Image>, Handle)>,
     /// The module or library of each function and kernel that the program has asked for.
     owners: HashMap<Handle, Handle>,
@@ -273,7 +273,8 @@ impl Kernels {
         name
     }
 
-    /// What a graph's node may access, as [`addresses`](Self::addresses) has it of a launch.
+    /// The accesses that a node of a graph may make. [`addresses`](Self::addresses) has those of a
+    /// launch.
     pub(crate) fn pointed_to(
         &mut self,
         feed: &Feed<Output>,

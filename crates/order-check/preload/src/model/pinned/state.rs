@@ -176,7 +176,7 @@ impl Pinned {
         self.state = State::Off(reason);
     }
 
-    /// What the summary says of the class.
+    /// The lines of the summary about the class.
     pub(crate) fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if self.works > 0 {
@@ -285,7 +285,7 @@ pub(crate) fn is_of(driver: usize, frames: &[usize]) -> bool {
     files.find(|file| *file == driver || *file == own) == Some(driver)
 }
 
-/// What Python has printed to the file, which is closed.
+/// The text that Python has printed to the file, which is closed.
 pub(crate) fn text_of(file: core::ffi::c_int) -> Option<String> {
     use std::io::{Read as _, Seek as _};
     use std::os::fd::FromRawFd as _;

@@ -9,7 +9,7 @@ use crate::call::Handle;
 
 #[derive(Default)]
 pub(crate) struct Streams {
-    /// Those that calls have created, each with its context.
+    /// The streams that calls have created, each with its context.
     pub(crate) created: BTreeMap<Handle, Handle>,
     /// The default streams, by context and thread (0: the legacy one).
     pub(crate) defaults: BTreeMap<(Handle, u64), StreamId>,

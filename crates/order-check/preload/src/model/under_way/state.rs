@@ -3,7 +3,7 @@
 
 use cuda_order_check_engine::{Call as Made, StreamId};
 
-/// What others may see of a submission.
+/// The part of a submission that others may see.
 pub(crate) struct Visible {
     pub(crate) stream: StreamId,
     /// The numbers of host functions, and of writes that the host may see.

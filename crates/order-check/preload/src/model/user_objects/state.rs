@@ -16,7 +16,7 @@ pub(crate) struct Destructor {
 /// The user objects of the program.
 #[derive(Default)]
 pub(crate) struct UserObjects {
-    /// Those of graphs.
+    /// The objects that each graph has.
     pub(crate) of_graphs: HashMap<Handle, BTreeSet<u64>>,
     /// The numbers of user objects.
     pub(crate) numbers: HashMap<Handle, u64>,

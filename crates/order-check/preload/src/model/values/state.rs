@@ -18,7 +18,7 @@ pub(crate) struct Pending {
     /// The number of the write.
     pub(crate) id: u64,
     pub(crate) cell: Cell,
-    /// What is there before.
+    /// The value that is there before.
     pub(crate) old: u64,
     /// The stream that writes it, and what will be there, if the call says it.
     pub(crate) new: Option<(StreamId, u64)>,

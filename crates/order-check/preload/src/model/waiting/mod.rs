@@ -63,7 +63,7 @@ impl Watch {
         }
     }
 
-    /// What waits comes to the checker.
+    /// The operations that wait come to the checker.
     pub(crate) fn submit_waiting(&mut self) {
         if self.waiting.operations.is_empty() {
             return;
