@@ -52,6 +52,7 @@ const SPANS: usize = 16;
 const SPAN: usize = 3;
 /// How many parts of a span may be touched before it ends.
 const PARTS: usize = 16;
+
 impl Shadow {
     pub(crate) fn touched(&self) -> u64 {
         self.segments.touched

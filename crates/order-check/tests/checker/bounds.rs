@@ -10,7 +10,7 @@ const OPERATIONS: u64 = 60_000;
 const FEWER: u64 = 20_000;
 const MAIN: ThreadId = ThreadId(1);
 
-/// Tells operations, and keeps how large the checker ever was.
+/// Applies operations, and keeps how large the checker ever was.
 struct Watched {
     checker: Checker,
     number: u64,
@@ -292,6 +292,23 @@ fn threads_tokens_and_values_are_forgotten() {
     assert!(findings.len() <= 2, "{}", findings[2]);
     let most = (all.ranges, all.agents, all.tasks);
     assert!(most.0 <= 4 && most.1 <= 1200 && most.2 <= 8, "{most:?}");
+}
+
+/// A thread gets the number of one that has ended, before anything of that was forgotten: in a clock
+/// it has its place, too.
+#[test]
+fn a_thread_with_the_number_of_an_ended_one_gives_its_place_back() {
+    for order in [HostOrder::Submission, HostOrder::Reported] {
+        let mut all = Watched::new(order);
+        all.checker = Checker::new(Options::new().host_order(order).retire_every(64));
+        let thread = ThreadId(5);
+        while all.number < 2000 {
+            all.apply(MAIN, Op::Host { accesses: &[] });
+            all.apply(thread, Op::Host { accesses: &[] });
+            all.apply(thread, Op::ThreadEnd);
+        }
+        assert!(all.agents <= 80, "{} agents, {order:?}", all.agents);
+    }
 }
 
 /// Each launch of a graph has the branches of the one before it, also of a graph that was defined

@@ -267,3 +267,18 @@ fn a_host_function_that_is_waited_for_does_nothing_again() {
         assert_eq!(program.findings(), [""; 0], "held back: {held_back}");
     }
 }
+
+/// The marks are those of the last launch, and a launch into a captured stream has none.
+#[test]
+fn a_captured_launch_has_no_marks() {
+    for captured in [false, true] {
+        let mut program = Program::new();
+        let nodes = [1, 2].map(|_| Node { work: NodeWork::Work(Vec::new()), after: Vec::new() });
+        program.apply("define", Do::Define(1, nodes.to_vec())).apply("launch", Do::Launch(2, 1));
+        if captured {
+            program.apply("capture", Do::Capture(1)).apply("launch", Do::Launch(1, 1));
+        }
+        let marks = [0, 1].map(|_| program.checker.launched().len());
+        assert_eq!(marks, [if captured { 0 } else { 2 }, 0], "captured: {captured}");
+    }
+}
