@@ -13,7 +13,7 @@ use crate::checker::threads::Threads;
 use crate::clock::{Clock, Slot};
 use crate::op::{Access, AccessKind, By, Call, EventId, Other, StreamId, ThreadId};
 use crate::report::{Between, Finding, Found, Problem, Report, Side, Warning, by_name};
-use crate::shadow::{Entry, Hit, Origin, Shadow};
+use crate::shadow::{Check, Entry, Hit, Origin, Shadow};
 use crate::task::{Actor, Mark};
 
 /// The maximum of polled writes that are kept.
@@ -123,9 +123,10 @@ impl Accesses {
         let mut hits = std::mem::take(&mut self.hits);
         for Access { range, stride, .. } in accesses {
             let (memory, is_before) = (&mut self.memory, &self.slots.before(clock));
+            let check = &mut Check { new: entry, is_before, hits: &mut hits };
             match stride {
-                None => memory.access(range, entry, is_before, &mut hits),
-                Some(stride) => memory.access_rows(range, *stride, entry, is_before, &mut hits),
+                None => memory.access(range, check),
+                Some(stride) => memory.access_rows(range, *stride, check),
             }
         }
         let near = {
@@ -159,7 +160,10 @@ impl Accesses {
         let origin = Arc::new(Origin::new(actor.call, actor.agent));
         let entry = Entry::new(slot, time, kind, origin);
         let mut hits = Vec::new();
-        self.objects.access(&range, &entry, &self.slots.before(&clock), &mut hits);
+        {
+            let is_before = &self.slots.before(&clock);
+            self.objects.access(&range, &mut Check { new: &entry, is_before, hits: &mut hits });
+        }
         for hit in hits {
             // A record and a wait leave the object as it is.
             let destroyed = [hit.earlier.kind, kind].contains(&AccessKind::Write);

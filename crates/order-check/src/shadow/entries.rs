@@ -138,16 +138,33 @@ pub(crate) struct Hit {
     pub(crate) ranges: Vec<Range<u64>>,
 }
 
-/// Adds bytes to the hit of an earlier access.
-pub(super) fn hit(hits: &mut Vec<Hit>, earlier: &Entry, ordered: bool, range: Range<u64>) {
-    match hits
-        .iter_mut()
-        .find(|hit| (hit.earlier.slot, hit.earlier.time) == (earlier.slot, earlier.time))
-    {
-        Some(hit) => match hit.ranges.last_mut() {
-            Some(last) if last.end == range.start => last.end = range.end,
-            _ => hit.ranges.push(range),
-        },
-        None => hits.push(Hit { earlier: earlier.clone(), ordered, ranges: vec![range] }),
+/// A new access on its way through the segments.
+pub(crate) struct Check<'a, F> {
+    pub(crate) new: &'a Entry,
+    /// Whether the operation of a slot at a time is over before the new access begins.
+    pub(crate) is_before: &'a F,
+    /// What the new access was found to be wrong with.
+    pub(crate) hits: &'a mut Vec<Hit>,
+}
+
+impl<F: Fn(Slot, u64) -> bool> Check<'_, F> {
+    /// Whether an earlier access is over before the new one begins. All that an agent did is before
+    /// what it does, also if one call touches the same bytes more than once.
+    pub(super) fn is_after(&self, earlier: &Entry) -> bool {
+        let own = earlier.slot == self.new.slot && earlier.time <= self.new.time;
+        own || (self.is_before)(earlier.slot, earlier.time)
+    }
+
+    /// Adds bytes to the hit of an earlier access.
+    pub(super) fn hit(&mut self, earlier: &Entry, ordered: bool, range: Range<u64>) {
+        let same =
+            |hit: &&mut Hit| (hit.earlier.slot, hit.earlier.time) == (earlier.slot, earlier.time);
+        match self.hits.iter_mut().find(same) {
+            Some(hit) => match hit.ranges.last_mut() {
+                Some(last) if last.end == range.start => last.end = range.end,
+                _ => hit.ranges.push(range),
+            },
+            None => self.hits.push(Hit { earlier: earlier.clone(), ordered, ranges: vec![range] }),
+        }
     }
 }

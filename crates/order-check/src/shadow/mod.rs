@@ -14,7 +14,7 @@ use crate::clock::{Clock, Slot};
 use crate::op::{AccessKind, Stride};
 use crate::shadow::segments::Segments;
 
-pub(crate) use entries::{Entry, Hit, Origin};
+pub(crate) use entries::{Check, Entry, Hit, Origin};
 
 #[derive(Debug, Default)]
 pub(crate) struct Shadow {
@@ -65,19 +65,17 @@ impl Shadow {
     pub(crate) fn access(
         &mut self,
         range: &Range<u64>,
-        new: &Entry,
-        is_before: &impl Fn(Slot, u64) -> bool,
-        hits: &mut Vec<Hit>,
+        check: &mut Check<'_, impl Fn(Slot, u64) -> bool>,
     ) {
         if range.is_empty() {
             return;
         }
-        if !self.spans.is_empty() && self.read_span(range, new, is_before, hits) {
+        if !self.spans.is_empty() && self.read_span(range, check) {
             return;
         }
-        let before = hits.len();
-        let count = self.segments.access(range, new, is_before, hits);
-        if count >= SPAN && hits.len() == before && may_be_of_span(new) {
+        let before = check.hits.len();
+        let count = self.segments.access(range, check);
+        if count >= SPAN && check.hits.len() == before && may_be_of_span(check.new) {
             self.add_span(range);
         }
     }
@@ -88,41 +86,39 @@ impl Shadow {
     fn read_span(
         &mut self,
         range: &Range<u64>,
-        new: &Entry,
-        is_before: &impl Fn(Slot, u64) -> bool,
-        hits: &mut Vec<Hit>,
+        check: &mut Check<'_, impl Fn(Slot, u64) -> bool>,
     ) -> bool {
         let same = self.spans.iter().position(|span| span.range == *range);
         let same = same.filter(|&at| {
-            may_be_of_span(new) && self.spans.get(at).is_some_and(|span| span.below.all(is_before))
+            may_be_of_span(check.new)
+                && self.spans.get(at).is_some_and(|span| span.below.all(check.is_before))
         });
         let Some(mut span) = same.map(|at| self.spans.remove(at)) else {
             self.touch_spans(range);
             return false;
         };
         self.segments.touched += 1;
-        let (before, mut all_before) = (hits.len(), true);
+        let (before, mut all_before) = (check.hits.len(), true);
         for part in &span.touched {
             self.segments.split(part.start);
             self.segments.split(part.end);
             for (_, segment) in self.segments.range(part.clone()) {
-                let before = |entry: &Entry| is_before(entry.slot, entry.time);
                 all_before &= segment.rows.is_none() && segment.freed.is_none();
-                all_before &= segment.entries.iter().all(before);
+                all_before &= segment.entries.iter().all(|entry| check.is_after(entry));
             }
-            self.segments.access(part, new, is_before, hits);
+            self.segments.access(part, check);
         }
-        span.reads.retain(|read| !is_before(read.slot, read.time));
-        if all_before && span.reads.is_empty() && hits.len() == before {
+        span.reads.retain(|read| !check.is_after(read));
+        if all_before && span.reads.is_empty() && check.hits.len() == before {
             for (_, segment) in
                 span.touched.drain(..).flat_map(|part| self.segments.overlapping(&part))
             {
-                for entry in segment.entries.iter().filter(|entry| !entry.same(new)) {
+                for entry in segment.entries.iter().filter(|entry| !entry.same(check.new)) {
                     span.below.raise(entry.slot, entry.time);
                 }
             }
         }
-        span.reads.push(new.clone());
+        span.reads.push(check.new.clone());
         self.spans.push(span);
         true
     }
@@ -231,12 +227,10 @@ impl Shadow {
         &mut self,
         range: &Range<u64>,
         stride: Stride,
-        new: &Entry,
-        is_before: &impl Fn(Slot, u64) -> bool,
-        hits: &mut Vec<Hit>,
+        check: &mut Check<'_, impl Fn(Slot, u64) -> bool>,
     ) {
         self.end_spans(range);
-        self.segments.access_rows(range, stride, new, is_before, hits);
+        self.segments.access_rows(range, stride, check);
     }
 
     /// The accesses to some bytes, each with the bytes of the range that it is about.

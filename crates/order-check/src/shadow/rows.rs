@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::clock::Slot;
 use crate::op::Stride;
-use crate::shadow::entries::{Entry, Hit, hit};
+use crate::shadow::entries::{Check, Hit};
 use crate::shadow::segment::Segment;
 use crate::shadow::segments::Segments;
 
@@ -56,17 +56,15 @@ impl Rows {
         &mut self,
         segment: &Range<u64>,
         columns: &Range<u64>,
-        new: &Entry,
-        is_before: &impl Fn(Slot, u64) -> bool,
-        hits: &mut Vec<Hit>,
+        check: &mut Check<'_, impl Fn(Slot, u64) -> bool>,
     ) {
         let mut found = Vec::new();
-        self.columns.access(columns, new, is_before, &mut found);
+        self.columns.access(columns, &mut Check { hits: &mut found, ..*check });
         for Hit { earlier, ordered, ranges } in found {
             let mut row = segment.start;
             while row < segment.end {
                 for columns in &ranges {
-                    hit(hits, &earlier, ordered, row + columns.start..row + columns.end);
+                    check.hit(&earlier, ordered, row + columns.start..row + columns.end);
                 }
                 row += self.pitch;
             }
@@ -92,18 +90,16 @@ impl Segments {
         &mut self,
         range: &Range<u64>,
         Stride { width, pitch }: Stride,
-        new: &Entry,
-        is_before: &impl Fn(Slot, u64) -> bool,
-        hits: &mut Vec<Hit>,
+        check: &mut Check<'_, impl Fn(Slot, u64) -> bool>,
     ) {
         // The bytes between the rows are the others', and those after the last row may be anything.
         let last = range.end - width;
-        self.access(&(last..range.end), new, is_before, hits);
+        self.access(&(last..range.end), check);
         let mut row = range.start;
         for (piece, rows) in self.pieces(range.start..last) {
             self.touched += 1;
             while row < piece.start {
-                self.access(&(row..row + width), new, is_before, hits);
+                self.access(&(row..row + width), check);
                 row += pitch;
             }
             if row >= piece.end || row >= last {
@@ -127,7 +123,7 @@ impl Segments {
             {
                 for first in 0..long / pitch {
                     let columns = column + first * pitch..column + first * pitch + width;
-                    rows.access(&block, &columns, new, is_before, hits);
+                    rows.access(&block, &columns, check);
                     touched += 1;
                 }
                 segment.simplify();
@@ -136,7 +132,7 @@ impl Segments {
             self.touched += touched;
         }
         while row < last {
-            self.access(&(row..row + width), new, is_before, hits);
+            self.access(&(row..row + width), check);
             row += pitch;
         }
         self.merge(range);

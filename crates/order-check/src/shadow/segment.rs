@@ -2,7 +2,7 @@
 
 use crate::clock::Slot;
 use crate::op::AccessKind;
-use crate::shadow::entries::{Entries, Entry, Hit, LAUNCHES, hit};
+use crate::shadow::entries::{Check, Entries, Entry, LAUNCHES};
 use crate::shadow::rows::Rows;
 
 #[derive(Debug, Default)]
@@ -38,13 +38,12 @@ impl Segment {
     }
 
     /// If there is one access, and the new one replaces it, this does so: the most frequent case.
-    pub(super) fn replace(&mut self, new: &Entry, is_before: &impl Fn(Slot, u64) -> bool) -> bool {
+    pub(super) fn replace(&mut self, check: &Check<'_, impl Fn(Slot, u64) -> bool>) -> bool {
         let Some(earlier) = self.entries.only() else { return false };
-        // All that an agent did is before what it does.
-        let own = earlier.slot == new.slot && earlier.time <= new.time;
+        let new = check.new;
         let replaced =
             !matches!(new.kind, AccessKind::Allocate | AccessKind::Forget | AccessKind::Free)
-                && (own || is_before(earlier.slot, earlier.time))
+                && check.is_after(earlier)
                 && earlier.is_replaced(new);
         if replaced {
             *earlier = new.clone();
@@ -79,18 +78,12 @@ impl Segment {
         }
     }
 
-    /// The new access touches all of these bytes. `is_before` says whether an operation is over
-    /// before the new access begins.
-    pub(super) fn touch(
-        &mut self,
-        new: &Entry,
-        is_before: &impl Fn(Slot, u64) -> bool,
-        hits: &mut Vec<Hit>,
-    ) {
-        let range = self.start..self.end;
+    /// The new access touches all of these bytes.
+    pub(super) fn touch(&mut self, check: &mut Check<'_, impl Fn(Slot, u64) -> bool>) {
+        let (new, range) = (check.new, self.start..self.end);
         if let Some(rows) = &mut self.rows {
             let columns = 0..rows.pitch;
-            rows.access(&range, &columns, new, is_before, hits);
+            rows.access(&range, &columns, check);
             self.simplify();
             return;
         }
@@ -103,19 +96,14 @@ impl Segment {
             return;
         }
         if let Some(freed) = &self.freed {
-            hit(hits, freed, is_before(freed.slot, freed.time), range);
+            check.hit(freed, check.is_after(freed), range);
             return;
         }
-        // A call may touch the same bytes more than once, in an order of its own.
-        let is_before = |earlier: &Entry| {
-            let own = earlier.slot == new.slot && earlier.time <= new.time;
-            own || is_before(earlier.slot, earlier.time)
-        };
         let (mut launches, mut gone, mut last_goes) = (0, 0, false);
         self.entries.iter().for_each(|earlier| {
-            let before = is_before(earlier);
+            let before = check.is_after(earlier);
             if !before && new.kind.conflicts(earlier.kind) {
-                hit(hits, earlier, false, range.clone());
+                check.hit(earlier, false, range.clone());
             }
             let goes = before && earlier.is_replaced(new);
             gone += usize::from(goes);
@@ -128,12 +116,13 @@ impl Segment {
             return;
         }
         if gone == 1 {
-            self.entries.remove_first(|earlier| is_before(earlier) && earlier.is_replaced(new));
+            self.entries
+                .remove_first(|earlier| check.is_after(earlier) && earlier.is_replaced(new));
         } else if gone > 1 {
-            self.entries.retain(|earlier| !(is_before(earlier) && earlier.is_replaced(new)));
+            self.entries.retain(|earlier| !(check.is_after(earlier) && earlier.is_replaced(new)));
         }
         if launches >= LAUNCHES && new.of_launch {
-            let goes = |earlier: &Entry| earlier.of_launch && is_before(earlier);
+            let goes = |earlier: &Entry| earlier.of_launch && check.is_after(earlier);
             (LAUNCHES..=launches).for_each(|_| self.entries.remove_first(goes));
         }
         if new.kind == AccessKind::Free {

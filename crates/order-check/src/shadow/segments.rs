@@ -5,7 +5,7 @@ use std::ops::{Range, RangeBounds};
 
 use crate::clock::Slot;
 use crate::map::Map;
-use crate::shadow::entries::{Entry, Hit};
+use crate::shadow::entries::Check;
 use crate::shadow::segment::Segment;
 
 /// How many freed ranges are remembered.
@@ -167,19 +167,17 @@ impl Segments {
     pub(super) fn access(
         &mut self,
         range: &Range<u64>,
-        new: &Entry,
-        is_before: &impl Fn(Slot, u64) -> bool,
-        hits: &mut Vec<Hit>,
+        check: &mut Check<'_, impl Fn(Slot, u64) -> bool>,
     ) -> usize {
         // Most programs touch the same ranges again and again.
         let Some(at) = self.just(range) else {
-            return self.access_others(range, new, is_before, hits);
+            return self.access_others(range, check);
         };
         self.touched += 1;
         if let Some(segment) = self.all.get_mut(at)
-            && !segment.replace(new, is_before)
+            && !segment.replace(check)
         {
-            segment.touch(new, is_before, hits);
+            segment.touch(check);
         }
         1
     }
@@ -189,9 +187,7 @@ impl Segments {
     fn access_others(
         &mut self,
         range: &Range<u64>,
-        new: &Entry,
-        is_before: &impl Fn(Slot, u64) -> bool,
-        hits: &mut Vec<Hit>,
+        check: &mut Check<'_, impl Fn(Slot, u64) -> bool>,
     ) -> usize {
         self.split(range.start);
         self.split(range.end);
@@ -201,7 +197,7 @@ impl Segments {
             if at < start {
                 gaps.push(at..start);
             }
-            segment.touch(new, is_before, hits);
+            segment.touch(check);
             at = segment.end;
             count += 1;
         });
@@ -212,7 +208,7 @@ impl Segments {
         let whole = if gaps.is_empty() { count } else { 0 };
         for Range { start, end } in gaps {
             let mut segment = Segment { start, end, ..Segment::default() };
-            segment.touch(new, is_before, hits);
+            segment.touch(check);
             self.insert(start, segment);
         }
         self.merge(range);

@@ -7,7 +7,7 @@ use crate::clock::Slot;
 use crate::op::{
     Access, AccessKind, Call, ContextId, Launch, Launched, StreamId, StreamKind, Stride, ThreadId,
 };
-use crate::shadow::entries::{Entry, Hit, LAUNCHES, Origin};
+use crate::shadow::entries::{Check, Entry, Hit, LAUNCHES, Origin};
 use crate::shadow::rows::COLUMNS;
 use crate::shadow::{SPANS, Shadow};
 
@@ -35,9 +35,10 @@ fn access(
     is_before: &impl Fn(Slot, u64) -> bool,
 ) -> Vec<Hit> {
     let mut hits = Vec::new();
+    let check = &mut Check { new, is_before, hits: &mut hits };
     match access.stride {
-        Some(stride) => shadow.access_rows(&access.range, stride, new, is_before, &mut hits),
-        None => shadow.access(&access.range, new, is_before, &mut hits),
+        Some(stride) => shadow.access_rows(&access.range, stride, check),
+        None => shadow.access(&access.range, check),
     }
     hits
 }
