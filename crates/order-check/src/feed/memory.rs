@@ -99,7 +99,6 @@ impl<O: Observer> MemoryFeed<O> {
     /// Memory is no longer registered, as its context has ended.
     pub fn registration_ends(&mut self, address: u64) {
         if let Some((bytes, _)) = self.memory.remove(address) {
-            self.forget_words(address, bytes);
             self.host(&[Access::allocate(address, bytes)]);
         }
     }

@@ -285,6 +285,24 @@ fn a_wait_that_an_unseen_writer_ended_is_after_everything() {
     }
 }
 
+/// A stream is destroyed while its work waits for a value. A wait for its context is after that work,
+/// also long after the value was written.
+#[test]
+fn the_held_back_work_of_a_destroyed_stream_is_waited_for() {
+    use cuda_order_check_engine::{ContextId, What};
+    for waits_for in [0, 1] {
+        let mut checker = Checker::new(Options::new().retire_every(1));
+        let mut program = vec![waits(1, VALUE), writes(1), Do::Destroy(1), Write(2, VALUE, 5)];
+        program.extend((0..64).map(|_| Work(4, Vec::new())));
+        program.push(Do::Sync(What::Context(ContextId(waits_for))));
+        program.push(Do::Host(vec![Access::read(0x1000, 64)]));
+        for (number, does) in (1..).zip(program) {
+            checker.apply(Call::new("call", number, ThreadId(1)), does.op());
+        }
+        assert_eq!(checker.take_findings().len() as u64, waits_for, "context {waits_for}");
+    }
+}
+
 /// Of the many writes of a value the oldest are forgotten, whichever stream they are of.
 #[test]
 fn the_last_writes_of_a_value_are_kept() {

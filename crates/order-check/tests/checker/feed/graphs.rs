@@ -261,6 +261,33 @@ fn a_destructor_is_after_the_launches_of_all_its_graphs() {
     }
 }
 
+/// The driver's thread runs one destructor after the other. Each is after the launches of its own
+/// object's graphs only.
+#[test]
+fn a_destructor_is_not_after_what_the_one_before_waited_for() {
+    for (objects, expected) in [([7, 7], 0), ([7, 8], 1), ([8, 7], 1)] {
+        let options = Options::new().host_order(HostOrder::Reported);
+        let mut feed = Feed::new(options, Caller::default());
+        feed.begin("calls", 1, None);
+        feed.allocate(DEVICE, 4096, Memory::Device);
+        let work = vec![GraphWork::Work(vec![Access::write(DEVICE, 64)])];
+        feed.graph(GraphId(1), vec![GraphNode { work, after: vec![] }]);
+        feed.launch(A, GraphId(1));
+        feed.launched();
+        for object in objects {
+            feed.objects_left(GraphId(1), (object == 7).then_some(7));
+            feed.object_released(object);
+        }
+        feed.observer_mut().thread = ThreadId(9);
+        for _ in objects {
+            feed.destructor_begins();
+            feed.host(&[Access::read(DEVICE, 64)]);
+            feed.destructor_ends();
+        }
+        assert_eq!(feed.observer().findings.len(), expected, "{objects:?}");
+    }
+}
+
 /// An object whose graphs were never launched has nothing to wait for, and nothing is kept for it.
 #[test]
 fn an_object_of_no_launch_is_not_remembered() {

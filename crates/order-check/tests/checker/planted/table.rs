@@ -268,6 +268,11 @@ impl Table {
             writes(A).one(),
             does(Do::Destroy(A)), reads(LEGACY).two(),
         ]);
+        self.row("a non-blocking stream has the number of a blocking one that is destroyed", Race, vec![
+            create(LEGACY, Legacy), create(A, Blocking), touches(A, Access::write(OTHER, 64)),
+            does(Do::Destroy(A)), create(A, NonBlocking), writes(A).one(),
+            record(1, A).mended(), wait(LEGACY, 1).mended(), reads(LEGACY).two(),
+        ]);
     }
 
     /// Whole contexts.
