@@ -61,6 +61,8 @@ pub struct CallFeed<O> {
     pub(super) call: Arc<Call>,
     ended_threads: usize,
     named: Set<ThreadId>,
+    /// One of these, whose call began last: most calls are the last thread's again.
+    last_named: Option<ThreadId>,
     /// Host functions by their places.
     pub(super) functions: BTreeMap<u64, FunctionId>,
     last_function: u64,
@@ -77,6 +79,7 @@ impl<O: Observer> CallFeed<O> {
             call: Arc::new(Call::new("", 0, ThreadId(0))),
             ended_threads: 0,
             named: Set::default(),
+            last_named: None,
             functions: BTreeMap::new(),
             last_function: 0,
             running: Map::default(),
@@ -96,7 +99,6 @@ impl<O: Observer> CallFeed<O> {
     /// A call of this thread begins. Findings about the next methods name this call.
     pub fn begin(&mut self, name: &'static str, number: u64, location: Option<Location>) {
         let thread = self.observer.thread();
-        let other = self.call.by != By::Thread(thread) || self.named.is_empty();
         let backtrace = self.observer.backtrace();
         let by = By::Thread(thread);
         self.set_current(Call { name: name.into(), number, by, location, backtrace });
@@ -105,7 +107,8 @@ impl<O: Observer> CallFeed<O> {
         }
         // The thread of the host functions is none of the program's.
         let function = matches!(self.by(), By::Function(_));
-        if other && !function && self.named.insert(thread) {
+        if !function && self.last_named.replace(thread) != Some(thread) && self.named.insert(thread)
+        {
             let name = self.observer.thread_name(thread);
             let call = Call::new("", number, thread);
             self.checker.apply(call, Op::ThreadName { thread, name: &name });
@@ -132,6 +135,7 @@ impl<O: Observer> CallFeed<O> {
             return;
         }
         let (number, observer, checker) = (self.call.number, &self.observer, &mut self.checker);
+        self.last_named = None;
         self.named.retain(|thread| {
             let ends = *thread != here && observer.has_ended(*thread);
             if ends {
@@ -144,6 +148,7 @@ impl<O: Observer> CallFeed<O> {
     /// A thread has ended, and makes no more calls. An observer that knows of the ends of threads
     /// ([`Observer::has_ended`]) need not call this.
     pub fn thread_ended(&mut self, thread: ThreadId) {
+        self.last_named = None;
         if self.named.remove(&thread) {
             self.checker.apply(Call::new("", self.call.number, thread), Op::ThreadEnd);
         }

@@ -9,17 +9,23 @@ use cuda_order_check_engine::{
 
 #[test]
 fn the_record_of_an_exported_event_waits_for_the_last_one() {
-    for exported in [true, false] {
+    for (exported, destroyed) in [(true, false), (false, false), (true, true)] {
         let found = findings(|feed| {
             if exported {
                 feed.event_exported(EVENT, None);
+            }
+            // Another one has its handle then, which no other process has.
+            if destroyed {
+                feed.event_destroy(EVENT);
+                feed.event_create(EVENT, false);
             }
             feed.write(A, None, &[Access::write(DEVICE, 64)]);
             feed.record(EVENT, A);
             feed.record(EVENT, B);
             feed.write(B, None, &[Access::write(DEVICE, 64)]);
         });
-        assert_eq!(found, usize::from(!exported), "exported: {exported}");
+        let expected = usize::from(!exported || destroyed);
+        assert_eq!(found, expected, "exported: {exported}, destroyed: {destroyed}");
     }
 }
 

@@ -2,7 +2,9 @@
 
 use crate::feed::{A, B, Caller, DEVICE, EVENT, findings};
 use cuda_order_check_engine::feed::{Feed, GraphNode, GraphWork, Memory};
-use cuda_order_check_engine::{Access, EventId, GraphId, Options, Problem, StreamId, Warnings};
+use cuda_order_check_engine::{
+    Access, EventId, GraphId, Options, Problem, StreamId, ThreadId, Warnings,
+};
 
 /// A misuse of an object, and a race, are each reported once for the two calls by their places: in a
 /// loop there is one, and of another call, or of another problem, there is another one.
@@ -42,6 +44,26 @@ fn what_is_found_again_is_reported_once() {
     assert_eq!(races(&["memset", "copy"]), 1);
     assert_eq!(races(&["memset", "copy", "memset", "copy"]), 1);
     assert_eq!(races(&["memset", "copy", "memset", "other", "memset"]), 2);
+}
+
+/// A thread may get the number of one that has ended: it begins anew, with a name of its own.
+#[test]
+fn a_thread_begins_again_after_the_end_of_another() {
+    for others in [0, 1, 2] {
+        let mut feed = Feed::new(Options::default(), Caller::default());
+        let begin = |feed: &mut Feed<Caller>, thread| {
+            feed.observer_mut().thread = ThreadId(thread);
+            feed.begin("call", 1, None);
+        };
+        (1..=others).for_each(|other| begin(&mut feed, other));
+        for _ in 0..2 {
+            assert!(!feed.has_begun(ThreadId(9)), "{others} others");
+            begin(&mut feed, 9);
+            assert!(feed.has_begun(ThreadId(9)), "{others} others");
+            feed.thread_ended(ThreadId(9));
+        }
+        assert!((1..=others).all(|other| feed.has_begun(ThreadId(other))), "{others} others");
+    }
 }
 
 /// A call that has waited is the current one again, whichever calls came meanwhile.
