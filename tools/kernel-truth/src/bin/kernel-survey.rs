@@ -224,8 +224,12 @@ fn of_threads(name: &str, code: &Code) -> (usize, usize, Vec<String>) {
 }
 
 fn is_within(touch: &Touch, spans: &[Span]) -> bool {
-    let Some(end) = touch.address.checked_add(touch.bytes.into()) else { return false };
-    spans.iter().filter(|span| (span.at, span.kind) == (touch.at, touch.kind)).any(|span| {
+    let mut all = spans.iter().filter(|span| (span.at, span.kind) == (touch.at, touch.kind));
+    // What ends with the last address is in no range that has an end.
+    let Some(end) = touch.address.checked_add(touch.bytes.into()) else {
+        return all.any(|span| span.bytes.is_none());
+    };
+    all.any(|span| {
         let inside = |of: &std::ops::Range<u64>| of.start <= touch.address && end <= of.end;
         span.bytes.as_ref().is_none_or(inside)
             && (touch.address..end).all(|at| span.may_touch(&(at..at + 1)))
