@@ -131,3 +131,20 @@ extern "C" __global__ void reduced_halves(unsigned *p) {
     asm volatile("red.global.v4.bf16x2.add.noftz [%0], {%1, %2, %3, %4};" :: "l"(p), "r"(a), "r"(b), "r"(c), "r"(d));
 }
 #endif
+#if __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200
+struct alignas(64) TensorMap { char bytes[128]; };
+extern "C" __global__ void tensor_map(const __grid_constant__ TensorMap map, int x, int y) {
+    __shared__ alignas(128) char box[4096];
+    __shared__ alignas(8) long long barrier;
+    unsigned to = __cvta_generic_to_shared(box), at = __cvta_generic_to_shared(&barrier);
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];"
+                 :: "r"(to), "l"(&map), "r"(x), "r"(y), "r"(at) : "memory");
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %2}], [%4], {%5};"
+                 :: "r"(to), "l"(&map), "r"(x), "r"(y), "r"(at), "h"((short)x) : "memory");
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%1, {%2, %3}], [%0];"
+                 :: "r"(to), "l"(&map), "r"(x), "r"(y) : "memory");
+    asm volatile("cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%1, {%2, %3}], [%0];"
+                 :: "r"(to), "l"(&map), "r"(x), "r"(y) : "memory");
+    asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%0, {%1, %2}];" :: "l"(&map), "r"(x), "r"(y));
+}
+#endif

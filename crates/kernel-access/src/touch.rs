@@ -10,6 +10,8 @@
 //!   parameters nothing beside them;
 //! * no loop of it turns more than 2^48 times;
 //! * it does not put an address together from conditions, one bit after the other;
+//! * a tensor map among the parameters is as the driver makes it, in the layout that `ptxas` knows, and
+//!   what a copy's box has outside of the tensor is not touched;
 //! * what it divides by a number of the launch is divided as compilers do: code that makes the same
 //!   product by hand, and leaves out the corrections after it, is taken for a division.
 //!
