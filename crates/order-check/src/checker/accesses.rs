@@ -62,6 +62,11 @@ impl Accesses {
         self.memory.len()
     }
 
+    /// The number of events and streams that threads have used.
+    pub(super) fn objects(&self) -> usize {
+        self.objects.len()
+    }
+
     pub(super) fn touched(&self) -> u64 {
         self.memory.touched()
     }

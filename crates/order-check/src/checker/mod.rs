@@ -96,6 +96,7 @@ impl Checker {
             ranges: tasks.accesses.len(),
             agents: tasks.accesses.slots.len(),
             events: self.events.len(),
+            objects: tasks.accesses.objects(),
             tasks: tasks.queue.len(),
             values: tasks.values.len(),
             touched: tasks.accesses.touched() + tasks.values.touched(),

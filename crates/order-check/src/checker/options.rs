@@ -135,6 +135,9 @@ pub struct Size {
     pub agents: usize,
     /// Events, also those of other operations.
     pub events: usize,
+    /// Events and streams whose uses by threads are compared: with
+    /// [`HostOrder::Reported`].
+    pub objects: usize,
     /// Operations that are held back.
     pub tasks: usize,
     /// Values that streams wait for or may wait for.

@@ -311,6 +311,24 @@ fn a_thread_with_the_number_of_an_ended_one_gives_its_place_back() {
     }
 }
 
+/// Uses of events and streams are forgotten as accesses to memory are.
+#[test]
+fn objects_of_threads_are_forgotten() {
+    let mut all = Watched::new(HostOrder::Reported);
+    all.checker = Checker::new(Options::new().host_order(HostOrder::Reported).retire_every(64));
+    let mut most = 0;
+    while all.number < 4000 {
+        let (event, stream) = (EventId(all.number), StreamId(all.number));
+        let (context, kind) = (ContextId(1), StreamKind::NonBlocking);
+        all.apply(MAIN, Op::EventCreate { event, interprocess: false, name: None });
+        all.apply(MAIN, Op::StreamCreate { stream, context, kind, name: None });
+        all.apply(MAIN, Op::StreamDestroy { stream });
+        all.apply(MAIN, Op::EventDestroy { event });
+        most = most.max(all.checker.size().objects);
+    }
+    assert!((1..200).contains(&most), "{most}");
+}
+
 /// Each launch of a graph has the branches of the one before it, also of a graph that was defined
 /// anew.
 #[test]

@@ -303,6 +303,19 @@ fn the_held_back_work_of_a_destroyed_stream_is_waited_for() {
     }
 }
 
+/// As many copies are kept that may be what a later wait sees: the wait is after none before them.
+#[test]
+fn the_last_copies_are_kept() {
+    const COPIES: u64 = 64;
+    for (others, expected) in [(0, 0), (COPIES - 1, 0), (COPIES, 1)] {
+        let mut program = vec![writes(1), Work(1, vec![Access::write(0, 64).filled(5)])];
+        program.extend((0..others).map(|at| Work(3, vec![Access::write(0x8000 + 64 * at, 64)])));
+        let sync = Do::Sync(cuda_order_check_engine::What::Stream(StreamId(2)));
+        program.extend([waits(2, VALUE), reads(2), sync]);
+        assert_eq!(in_one_thread(program), expected, "{others} others");
+    }
+}
+
 /// Of the many writes of a value the oldest are forgotten, whichever stream they are of.
 #[test]
 fn the_last_writes_of_a_value_are_kept() {

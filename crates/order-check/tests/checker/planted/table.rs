@@ -268,6 +268,11 @@ impl Table {
             writes(A).one(),
             does(Do::Destroy(A)), reads(LEGACY).two(),
         ]);
+        self.row("a stream has the number of a legacy default stream that is destroyed", Race, vec![
+            create(LEGACY, Legacy), touches(LEGACY, Access::write(OTHER, 64)),
+            does(Do::Destroy(LEGACY)), create(LEGACY, NonBlocking), writes(LEGACY).one(),
+            create(A, Blocking), record(1, LEGACY).mended(), wait(A, 1).mended(), reads(A).two(),
+        ]);
         self.row("a non-blocking stream has the number of a blocking one that is destroyed", Race, vec![
             create(LEGACY, Legacy), create(A, Blocking), touches(A, Access::write(OTHER, 64)),
             does(Do::Destroy(A)), create(A, NonBlocking), writes(A).one(),
