@@ -587,4 +587,33 @@ mod tests {
         look(GRACE);
         assert_eq!((last.look(), never.look()), (Ok(Progress::Done), Err(Error::ExporterGone)));
     }
+
+    /// A forked child drops an import without a lock: the thread that has it at the fork does not
+    /// exist there.
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri has no fork")]
+    #[allow(unsafe_code)]
+    fn a_forked_child_takes_no_lock() {
+        cuda_events_test_support::own_process!();
+        let (theirs, ours) = (SoftDriver::new(), SoftDriver::new());
+        let (exporting, importing) = (context(&theirs), context(&ours));
+        let memory = TimelineMemory::new(&exporting).unwrap();
+        let stream = Stream::new(&exporting, StreamOptions::new()).unwrap();
+        let timeline = Timeline::in_memory(stream, &memory).unwrap();
+        let named = *timeline.descriptor().unwrap().in_memory().unwrap();
+        // SAFETY: the memory lives until the end of the test.
+        let import = unsafe { MemoryImport::open(&importing, &named) }.unwrap();
+        let link = Arc::clone(&import.link);
+        let mut import = Some(import);
+        let work = lock(&link.work);
+        let dropped = cuda_events_test_support::fork::in_child(|| {
+            // Who waits for the lock ends by this.
+            cuda_events_test_support::child::end_after(30);
+            drop(import.take());
+            String::from("dropped")
+        });
+        drop(work);
+        assert_eq!(dropped, (String::from("dropped"), 0));
+        drop(import);
+    }
 }
