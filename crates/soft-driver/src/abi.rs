@@ -1,11 +1,12 @@
 //! The C types of the driver, and constants that this crate uses often.
 
 pub use cuda_events::sys::more::{
+    CU_MEM_ACCESS_FLAGS_PROT_READ, CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
     CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_PEER,
-    CUDA_MEMSET_NODE_PARAMS, CUarray, CUgraphExecUpdateResult, CUgraphExecUpdateResultInfo,
-    CUgraphInstantiateResult, CUmemAccessDesc, CUmemAllocationHandleType, CUmemAllocationProp,
-    CUmemAllocationType, CUmemLocation, CUmemLocationType, CUmemPoolProps, CUmemPoolPtrExportData,
-    CUmemorytype,
+    CUDA_MEMSET_NODE_PARAMS, CUarray, CUfunction_attribute, CUgraphExecUpdateResult,
+    CUgraphExecUpdateResultInfo, CUgraphInstantiateResult, CUmemAccessDesc,
+    CUmemAllocationHandleType, CUmemAllocationProp, CUmemAllocationType, CUmemLocation,
+    CUmemLocationType, CUmemPoolProps, CUmemPoolPtrExportData, CUmemorytype, CUmoduleLoadingMode,
 };
 pub use cuda_events::sys::*;
 

@@ -16,11 +16,11 @@ use crate::processes::AVAILABLE;
 use crate::processes::shared_memory::{Arena, Named, PoolFile};
 
 /// Kinds of handles: a file descriptor, and one between machines.
-const FILE_DESCRIPTOR: u32 = 1;
-const FABRIC: u32 = 8;
+const FILE_DESCRIPTOR: u32 = CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.0;
+const FABRIC: u32 = CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_FABRIC.0;
 /// What a device may do with memory: anything, and reading alone.
-const READ_WRITE: u32 = 3;
-const READ: u32 = 1;
+const READ_WRITE: u32 = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+const READ: u32 = CU_MEM_ACCESS_FLAGS_PROT_READ;
 
 fn handle_of(state: &State, pool: u32) -> *mut c_void {
     core::ptr::without_provenance_mut(state.memory.pools.handle(pool) as usize)

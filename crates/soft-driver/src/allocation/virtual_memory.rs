@@ -12,8 +12,6 @@ use crate::machine::handles::{self, Bad};
 use crate::memory::Kind;
 use crate::memory::reserved::GRANULARITY;
 
-const READ_WRITE: u32 = 3;
-
 /// Whether a size or an address is one that memory can have.
 fn is_even(number: u64) -> bool {
     number != 0 && number.is_multiple_of(GRANULARITY)
@@ -213,7 +211,10 @@ pub(crate) fn mem_set_access(
     let mappings = state.memory.addresses.mappings(address, bytes)?;
     let mut set = Vec::new();
     for access in accesses {
-        if !matches!(access.flags, 0 | 1 | READ_WRITE) {
+        if !matches!(
+            access.flags,
+            0 | CU_MEM_ACCESS_FLAGS_PROT_READ | CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+        ) {
             return Err(INVALID_VALUE);
         }
         set.push((access_device(&state, access.location)?, access.flags as u8));

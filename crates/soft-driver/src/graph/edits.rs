@@ -9,6 +9,7 @@ use crate::capture::calls::plain_edges;
 use crate::copy::rows;
 use crate::copy::rows::{CopyOfRows, MEMORY_DEVICE, MEMORY_HOST, Rows, Side};
 use crate::graph::calls::add_node_of;
+use crate::graph::exec::NODE_PRIORITY;
 use crate::graph::{NodeKind, NodeParams};
 use crate::machine::call_frame::CallFrame;
 use crate::machine::{Locked, State};
@@ -407,6 +408,5 @@ pub(crate) fn graph_exec_get_flags(
     let state = call.ready()?;
     flags.required()?;
     // Measured: that nodes have priorities is not read again.
-    const PRIORITIES: u64 = 8;
-    flags.put(state.graphs.execs[state.graphs.find_exec(exec)?].flags & !PRIORITIES)
+    flags.put(state.graphs.execs[state.graphs.find_exec(exec)?].flags & !NODE_PRIORITY)
 }

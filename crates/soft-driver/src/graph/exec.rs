@@ -124,11 +124,9 @@ impl Graphs {
 
 /// The flags of an instantiation: memory that nodes allocate is freed at each launch, the graph can
 /// be launched from the device, each node has its priority.
-pub(crate) const AUTO_FREE: u64 = 1;
-
-pub(crate) const DEVICE_LAUNCH: u64 = 4;
-
-pub(crate) const NODE_PRIORITY: u64 = 8;
+pub(crate) const AUTO_FREE: u64 = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH as u64;
+pub(crate) const DEVICE_LAUNCH: u64 = CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH as u64;
+pub(crate) const NODE_PRIORITY: u64 = CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY as u64;
 
 /// Measured: all but `DEVICE_LAUNCH`, which goes with no `AUTO_FREE`.
 pub(crate) fn check_instantiate_flags(flags: u64, known: u64) -> Answer {

@@ -164,13 +164,7 @@ pub(crate) fn graph_node_get_type(
 }
 
 /// The flag of an instantiation that uploads the graph at once.
-const UPLOAD: u64 = 2;
-
-/// Of [`CUDA_GRAPH_INSTANTIATE_PARAMS::result_out`]: the call failed for another reason than the
-/// graph's nodes, or because of a node that cannot be in such a graph.
-const INSTANTIATE_ERROR: u32 = 1;
-
-const NODE_NOT_SUPPORTED: u32 = 3;
+const UPLOAD: u64 = CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD as u64;
 
 pub(crate) fn graph_instantiate_with_params(
     call: &CallFrame,
@@ -186,14 +180,16 @@ pub(crate) fn graph_instantiate_with_params(
     let done = instantiate(call, state, exec, graph, settings.flags);
     // Documented: what went wrong, and with which node.
     let (result, node) = match done {
-        Ok(()) => (0, 0),
+        Ok(()) => (CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_SUCCESS, 0),
         Err((_, node)) if node != 0 && settings.flags & DEVICE_LAUNCH != 0 => {
-            (NODE_NOT_SUPPORTED, node)
+            let result =
+                CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED;
+            (result, node)
         }
-        Err((_, node)) => (INSTANTIATE_ERROR, node),
+        Err((_, node)) => (CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_ERROR, node),
     };
     settings.hErrNode_out = core::ptr::without_provenance_mut(node as usize);
-    settings.result_out = CUgraphInstantiateResult(result);
+    settings.result_out = result;
     params.put(settings)?;
     done.map_err(|(code, _)| code)
 }

@@ -11,16 +11,19 @@ use crate::graph::{ExecNode, NodeKind};
 use crate::machine::call_frame::CallFrame;
 use crate::machine::{Locked, State};
 
+const UPDATED: CUgraphExecUpdateResult = CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_SUCCESS;
+
 /// Why an update did not happen: nodes or edges changed, a node is of another kind, a node has
 /// parameters that it cannot have.
-const TOPOLOGY_CHANGED: u32 = 2;
-
-const NODE_TYPE_CHANGED: u32 = 3;
-
-const PARAMETERS_CHANGED: u32 = 5;
+const TOPOLOGY_CHANGED: CUgraphExecUpdateResult =
+    CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+const NODE_TYPE_CHANGED: CUgraphExecUpdateResult =
+    CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
+const PARAMETERS_CHANGED: CUgraphExecUpdateResult =
+    CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
 
 /// What keeps an executable graph from being updated, and the new graph's node that does.
-fn update_refused(old: &[ExecNode], new: &[ExecNode]) -> Option<(u32, u64)> {
+fn update_refused(old: &[ExecNode], new: &[ExecNode]) -> Option<(CUgraphExecUpdateResult, u64)> {
     if old.len() != new.len() {
         return Some((TOPOLOGY_CHANGED, 0));
     }
@@ -43,7 +46,7 @@ fn update(
     mut state: Locked,
     exec: Ptr<CUgraphExec_st>,
     graph: Ptr<CUgraph_st>,
-) -> Result<Option<(u32, u64)>, CUresult> {
+) -> Result<Option<(CUgraphExecUpdateResult, u64)>, CUresult> {
     let exec = state.graphs.find_exec(exec)?;
     let graph = state.graphs.find(graph)?;
     // Measured: a circle is another topology.
@@ -70,10 +73,10 @@ pub(crate) fn graph_exec_update_v2(
 ) -> Answer {
     let state = call.ready()?;
     let refused = update(call, state, exec, graph)?;
-    let (result, node) = refused.unwrap_or((0, 0));
+    let (result, node) = refused.unwrap_or((UPDATED, 0));
     let error_node = core::ptr::without_provenance_mut(node as usize);
     info.put_if(CUgraphExecUpdateResultInfo {
-        result: CUgraphExecUpdateResult(result),
+        result,
         errorNode: error_node,
         errorFromNode: core::ptr::null_mut(),
     });
@@ -90,9 +93,9 @@ pub(crate) fn graph_exec_update(
     let state = call.ready()?;
     result.required()?;
     let refused = update(call, state, exec, graph)?;
-    let (why, at_fault) = refused.unwrap_or((0, 0));
+    let (why, at_fault) = refused.unwrap_or((UPDATED, 0));
     node.put_if(core::ptr::without_provenance_mut(at_fault as usize));
-    result.put(why)?;
+    result.put(why.0)?;
     if refused.is_some() { Err(UPDATE_FAILURE) } else { Ok(()) }
 }
 

@@ -11,10 +11,6 @@ use crate::machine::call_frame::CallFrame;
 use crate::memory::{Kind, Region};
 use crate::processes::shared_memory::{AVAILABLE, Named, import};
 
-/// Peer access is there as soon as it is needed (`CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS`); the one
-/// flag that there is.
-const LAZY_PEER_ACCESS: c_uint = 1;
-
 fn available(state: &State) -> Answer {
     if state.config.ipc && AVAILABLE { Ok(()) } else { Err(NOT_SUPPORTED) }
 }
@@ -42,7 +38,8 @@ pub(crate) fn ipc_open_mem_handle(
     let mut state = call.ready()?;
     address.required()?;
     available(&state)?;
-    if flags & !LAZY_PEER_ACCESS != 0 {
+    // Peer access is there as soon as it is needed: the one flag that there is.
+    if flags & !CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS != 0 {
         return Err(INVALID_VALUE);
     }
     let context = state.current(call)?;

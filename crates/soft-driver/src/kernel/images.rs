@@ -96,8 +96,8 @@ impl Image {
 
 /// What this driver's devices take of an image.
 fn loaded(image: &[u8]) -> Result<Loaded<'_>, NotLoaded> {
-    const MAJOR: u32 = 75;
-    const MINOR: u32 = 76;
+    const MAJOR: u32 = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR.0;
+    const MINOR: u32 = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR.0;
     Loaded::new(image, (10 * value(MAJOR) + value(MINOR)) as u32, LIMITS)
 }
 

@@ -15,16 +15,16 @@ use crate::kernel::images::{self, Image, Source};
 use crate::machine::Locked;
 use crate::machine::call_frame::CallFrame;
 
-const EAGER_LOADING: c_uint = 1;
-const LAZY_LOADING: c_uint = 2;
-
 /// Handles of modules and libraries, and of functions and kernels, are opaque.
 type Handle = *mut c_void;
 
 /// Documented: lazy, unless the environment asks for the other.
 pub(crate) fn module_get_loading_mode(call: &CallFrame, mode: Ptr<c_uint>) -> Answer {
     drop(call.ready()?);
-    mode.put(if is_eager() { EAGER_LOADING } else { LAZY_LOADING })
+    mode.put(match is_eager() {
+        true => CUmoduleLoadingMode::CU_MODULE_EAGER_LOADING.0,
+        false => CUmoduleLoadingMode::CU_MODULE_LAZY_LOADING.0,
+    })
 }
 
 fn is_eager() -> bool {
@@ -449,8 +449,9 @@ pub(crate) fn parameter_info(
 
 // Attributes, which a program can set without an effect, except for the limit of shared memory.
 
-pub(super) const MAX_DYNAMIC_SHARED: u32 = 8;
-const CARVEOUT: u32 = 9;
+pub(super) const MAX_DYNAMIC_SHARED: u32 =
+    CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES.0;
+const CARVEOUT: u32 = CUfunction_attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT.0;
 const ATTRIBUTES: u32 = 16;
 const MAX_SHARED: i32 = 232_448;
 
