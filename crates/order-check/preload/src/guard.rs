@@ -147,3 +147,20 @@ pub(crate) fn planted(name: &str) {
         std::panic::panic_any("planted");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{has_unseen, own, take_unseen};
+
+    /// A call in the midst of own work is not seen, and counts until somebody takes the number.
+    #[test]
+    fn work_within_work_is_not_seen() {
+        let _turn = crate::hooks::tests::TURN.lock();
+        take_unseen();
+        assert_eq!((own(|| 1), has_unseen()), (Some(1), false));
+        assert_eq!(own(|| [own(|| 1), own(|| 2)]), Some([None; 2]));
+        assert!(has_unseen());
+        assert_eq!((take_unseen(), take_unseen(), has_unseen()), (2, 0, false));
+        assert_eq!(own(|| 3), Some(3), "it is over");
+    }
+}

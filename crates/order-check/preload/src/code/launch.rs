@@ -98,3 +98,64 @@ fn number(code: u64, sizes: Sizes, words: &[u64]) -> u64 {
     let first = [x << 32 | y, z << 32 | wide, high << 32 | deep, words.len() as u64];
     first.iter().chain(words).fold(code, |number, word| mix(number.rotate_left(23), *word))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::{BOXED, MOST, Ordering, Values};
+    use crate::code::kernel::KernelCode;
+
+    /// The words of a launch are there, in either form, unless there is no room; those of launches that
+    /// are gone are not.
+    #[test]
+    fn a_launch_has_its_words() {
+        let _turn = crate::hooks::tests::TURN.lock();
+        let code = Arc::new(KernelCode::new("kernel".to_owned(), 90, None));
+        let before = BOXED.load(Ordering::Relaxed);
+        let boxed = || BOXED.load(Ordering::Relaxed) - before;
+        let with = |count: u64| Values::new(code.clone(), [1; 6], &(1..=count).collect::<Vec<_>>());
+        for count in [0, 1, 7, 8, 9, 100] {
+            let values = with(count);
+            assert_eq!(values.words(), (1..=count).collect::<Vec<_>>(), "{count}");
+            assert_eq!(boxed(), if count > 8 { 8 * count as usize } else { 0 }, "{count}");
+            let launch = values.launch().expect("there is room");
+            let bytes: Vec<u8> = (1..=count).flat_map(u64::to_le_bytes).collect();
+            assert_eq!(launch.parameters, bytes, "{count}");
+        }
+        assert_eq!(boxed(), 0, "they are gone");
+        BOXED.store(MOST - 9 * 8, Ordering::Relaxed);
+        let [last, missing] = [9, 9].map(with);
+        assert!(
+            last.launch().is_some() && missing.launch().is_none() && missing.words().is_empty()
+        );
+        assert!(with(8).launch().is_some());
+        drop((last, missing));
+        BOXED.store(before, Ordering::Relaxed);
+    }
+
+    /// Whatever differs between two launches, they have two numbers.
+    #[test]
+    fn launches_that_are_alike_have_one_number() {
+        let codes = [(); 2].map(|()| Arc::new(KernelCode::new("kernel".to_owned(), 90, None)));
+        let number = |code: &Arc<KernelCode>, sizes, words: &[u64]| {
+            Values::new(code.clone(), sizes, words).number
+        };
+        let first = || number(&codes[0], [1, 2, 3, 4, 5, 6], &[7, 8]);
+        assert_eq!(first(), first());
+        let mut all = vec![first(), number(&codes[1], [1, 2, 3, 4, 5, 6], &[7, 8])];
+        for at in 0..6 {
+            let mut sizes = [1, 2, 3, 4, 5, 6];
+            sizes[at] += 10;
+            all.push(number(&codes[0], sizes, &[7, 8]));
+        }
+        for words in [&[8, 7][..], &[7, 9], &[9, 8], &[7], &[7, 8, 0], &[]] {
+            all.push(number(&codes[0], [1, 2, 3, 4, 5, 6], words));
+        }
+        all.push(number(&codes[0], [2, 1, 3, 4, 5, 6], &[7, 8]));
+        let count = all.len();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), count);
+    }
+}

@@ -32,3 +32,25 @@ fn reserve(reserved: &AtomicUsize, bytes: usize, most: usize) -> bool {
     }
     false
 }
+
+#[cfg(test)]
+mod tests {
+    use core::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::reserve;
+
+    #[test]
+    fn so_many_bytes_are_reserved_and_no_more() {
+        let all = AtomicUsize::new(3);
+        for (bytes, most, added, after) in [
+            (4, 6, false, 3),
+            (4, 7, true, 7),
+            (0, 7, true, 7),
+            (1, 7, false, 7),
+            (usize::MAX, usize::MAX, false, 7),
+        ] {
+            assert_eq!(reserve(&all, bytes, most), added, "{bytes} of {most}");
+            assert_eq!(all.load(Ordering::Relaxed), after, "{bytes} of {most}");
+        }
+    }
+}

@@ -125,3 +125,59 @@ fn compare(launch: &Values, allocations: &[Range<u64>], other: &Other<'_>) -> Op
         Err(_) => unknown,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use cuda_order_check_engine::{Access, AccessKind, Stride};
+
+    use super::number_of;
+    use crate::code::kernel::KernelCode;
+    use crate::code::launch::Values;
+
+    /// Whatever differs between two pairs, they have two numbers; those with many accesses have none.
+    #[test]
+    fn pairs_that_are_alike_have_one_number() {
+        let code = || Arc::new(KernelCode::new("kernel".to_owned(), 90, None));
+        let [one, two] = [(); 2].map(|()| Values::new(code(), [1; 6], &[7]));
+        let read = |first, bytes| Access::read(first, bytes);
+        let number = |launch: &Values, allocations: &[(u64, u64)], kind, accesses: &[Access]| {
+            let allocations: Vec<_> = allocations.iter().map(|(start, end)| *start..*end).collect();
+            number_of(launch, &allocations, (kind, accesses, None)).map(|(_, number)| number)
+        };
+        let memory = [(0x1000, 0x2000), (0x3000, 0x4000)];
+        let rows = |width, pitch| read(0x1000, width).rows(4, Stride { width, pitch });
+        let first = || number(&one, &memory, AccessKind::Read, &[read(0x1000, 8), read(0x1100, 8)]);
+        assert_eq!(first(), first());
+        let mut all = vec![
+            first(),
+            number(&two, &memory, AccessKind::Read, &[read(0x1000, 8), read(0x1100, 8)]),
+            number(&one, &memory, AccessKind::Write, &[read(0x1000, 8), read(0x1100, 8)]),
+            number(&one, &memory[..1], AccessKind::Read, &[read(0x1000, 8), read(0x1100, 8)]),
+            number(&one, &memory, AccessKind::Read, &[read(0x1008, 8), read(0x1100, 8)]),
+            number(&one, &memory, AccessKind::Read, &[read(0x1000, 9), read(0x1100, 8)]),
+            number(&one, &memory, AccessKind::Read, &[read(0x1100, 8), read(0x1000, 8)]),
+            number(&one, &memory, AccessKind::Read, &[read(0x1000, 8)]),
+            number(&one, &memory, AccessKind::Read, &[rows(8, 16)]),
+            number(&one, &memory, AccessKind::Read, &[rows(8, 32)]),
+            number(&one, &memory, AccessKind::Read, &[rows(9, 16)]),
+        ];
+        for (at, other) in [(0, (0x1001, 0x2000)), (0, (0x1000, 0x2001)), (1, (0x3000, 0x4001))] {
+            let mut memory = memory;
+            memory[at] = other;
+            let accesses = [read(0x1000, 8), read(0x1100, 8)];
+            all.push(number(&one, &memory, AccessKind::Read, &accesses));
+        }
+        assert!(all.iter().all(Option::is_some));
+        let count = all.len();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), count);
+        let many = |count| {
+            let accesses: Vec<_> = (0..count).map(|at| read(0x1000 + 16 * at, 8)).collect();
+            number(&one, &memory, AccessKind::Read, &accesses)
+        };
+        assert!(many(16).is_some() && many(17).is_none());
+    }
+}

@@ -3,6 +3,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
+use cuda_events::sys::CUDA_EXTERNAL_MEMORY_BUFFER_DESC;
 use cuda_order_check_engine::ThreadId;
 use cuda_order_check_engine::feed::Memory;
 
@@ -88,7 +89,7 @@ unsafe extern "C" fn device(device: *mut i32) -> Code {
 }
 
 /// Begins to watch, with a current context.
-fn with_context() {
+pub(crate) fn with_context() {
     let resolve = |name: &CStr| match name.to_bytes() {
         b"cuCtxGetCurrent" => context as *mut c_void,
         b"cuCtxGetDevice" => device as *mut c_void,
@@ -224,6 +225,53 @@ fn memory_of_others_ends_with_the_last_close() {
     };
     memory::closed(&CALL, close, OPENED);
     assert_eq!(ends(), [false; 2]);
+}
+
+/// Memory of a module ends where other memory takes one of its bytes, by whichever call: the end of the
+/// module is not the end of that.
+#[test]
+fn other_memory_takes_the_place_of_a_modules() {
+    let _turn = TURN.lock();
+    const OWNED: Address = 0x1000_0000_0000;
+    const BYTES: usize = 64;
+    type Give = fn(&mut Address);
+    let gives: [(&str, Give); 7] = [
+        ("allocate", |at| _ = memory::allocate(&CALL, || OK, at, BYTES, Memory::Device)),
+        ("allocate_rows", |at| _ = memory::allocate_rows(&CALL, || OK, at, &mut 16, 4)),
+        ("allocate_async", |at| _ = memory::allocate_async(&CALL, || OK, at, BYTES, None, 0x100)),
+        ("register", |at| _ = memory::register(&CALL, || OK, *at, BYTES, 4)),
+        ("map", |at| _ = memory::map(&CALL, || OK, *at, BYTES)),
+        ("map_external", |at| {
+            let mut part = CUDA_EXTERNAL_MEMORY_BUFFER_DESC::default();
+            part.size = BYTES as u64;
+            memory::map_external(&CALL, || OK, at, &part);
+        }),
+        ("imported", |at| _ = memory::imported(&CALL, || OK, at)),
+    ];
+    for (name, give) in gives {
+        // Of an import the first byte is known alone, as this driver does not say how many it has.
+        let ends = if name == "imported" { 1 } else { BYTES as u64 };
+        for (at, replaces) in [
+            (OWNED, true),
+            (OWNED + BYTES as u64 - 1, true),
+            (OWNED + BYTES as u64, false),
+            (OWNED - ends + 1, true),
+            (OWNED - ends, false),
+        ] {
+            with_context();
+            memory::owns(&CALL, 50, OWNED, BYTES);
+            give(&mut { at });
+            let is_owned =
+                |watch: &mut crate::watch::Watch| watch.memory.owned.contains_key(&OWNED);
+            assert_eq!(begin_call(&CALL, is_owned), Some(!replaces), "{name} {at:#x}");
+            memory::unload(&CALL, || OK, 50);
+            let is_there = |watch: &mut crate::watch::Watch| {
+                (watch.feed.memory(at).is_some(), watch.feed.memory(OWNED).is_some())
+            };
+            let expected = (true, replaces && at <= OWNED);
+            assert_eq!(begin_call(&CALL, is_there), Some(expected), "{name} {at:#x}");
+        }
+    }
 }
 
 /// Memory ends with its context, except for what is mapped: that is of no context.

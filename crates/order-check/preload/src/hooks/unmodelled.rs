@@ -96,7 +96,43 @@ pub(crate) fn unmodelled(name: &'static str, arguments: &[Handle; 6]) {
 #[cfg(test)]
 mod tests {
     use super::{allocates, child};
-    use crate::call::Handle;
+    use crate::call::{Call, Handle, OK};
+    use crate::hooks::streams;
+    use crate::hooks::tests::with_context;
+    use crate::model::streams::{EXTERNAL_WAITS, signal_external, wait_external};
+    use crate::walk::begin_call;
+
+    const CALL: Call = Call { name: "cuWaitExternalSemaphoresAsync", per_thread: false };
+
+    /// Waits for external semaphores are remembered up to a number, and in no capture; a signal may end
+    /// all of them.
+    #[test]
+    fn waits_for_external_semaphores_are_bounded() {
+        let _turn = crate::hooks::tests::TURN.lock();
+        with_context();
+        let mut stream = 0x100;
+        streams::create(&CALL, || OK, &mut stream, 1);
+        let wait = || {
+            let waits = begin_call(&CALL, |watch| {
+                let stream = watch.stream(&CALL, stream);
+                wait_external(watch, stream);
+                watch.streams.external.waits.len()
+            });
+            waits.expect("it is seen")
+        };
+        for count in (1..=EXTERNAL_WAITS).chain([1, 2]) {
+            assert_eq!(wait(), count);
+        }
+        streams::capture_begin(&CALL, || OK, stream);
+        assert_eq!(wait(), 2);
+        streams::capture_end(&CALL, || OK, stream, &mut 0x200);
+        assert_eq!(wait(), 3);
+        let left = begin_call(&CALL, |watch| {
+            signal_external(watch);
+            watch.streams.external.waits.len()
+        });
+        assert_eq!(left, Some(0));
+    }
 
     /// By each function that may add or set a node.
     #[test]

@@ -57,3 +57,58 @@ pub(crate) fn prepare() {
     faults::unblock();
     STATE.store(ON, Ordering::Relaxed);
 }
+
+#[cfg(test)]
+mod tests {
+    use core::sync::atomic::Ordering;
+
+    use super::{OFF, STATE, UNDECIDED, faults, prepare};
+
+    /// Whether the calling thread blocks SIGSEGV and SIGUSR1.
+    fn blocked() -> [bool; 2] {
+        let mut set = core::mem::MaybeUninit::<libc::sigset_t>::uninit();
+        // SAFETY: a place for the set, which the call fills.
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, core::ptr::null(), set.as_mut_ptr());
+            let set = set.assume_init();
+            [libc::SIGSEGV, libc::SIGUSR1].map(|signal| libc::sigismember(&set, signal) == 1)
+        }
+    }
+
+    /// A fault that is blocked ends the process: neither the parent nor the program can have it so, as
+    /// long as pages may be protected.
+    #[test]
+    fn faults_are_not_blocked() {
+        let _turn = crate::hooks::tests::TURN.lock();
+        let before = STATE.load(Ordering::Relaxed);
+        let work = || {
+            let mut both = core::mem::MaybeUninit::<libc::sigset_t>::uninit();
+            // SAFETY: a set that is made here.
+            let both = unsafe {
+                libc::sigemptyset(both.as_mut_ptr());
+                libc::sigaddset(both.as_mut_ptr(), libc::SIGSEGV);
+                libc::sigaddset(both.as_mut_ptr(), libc::SIGUSR1);
+                both.assume_init()
+            };
+            // SAFETY: a set, and no place for the old one; here and below.
+            let real = |how| unsafe { libc::pthread_sigmask(how, &both, core::ptr::null_mut()) };
+            assert_eq!((real(libc::SIG_BLOCK), blocked()), (0, [true; 2]));
+            prepare();
+            assert_eq!(blocked(), [false, true], "what the parent had blocked");
+            // SAFETY: as above.
+            let mask = |how| unsafe { faults::mask(how, &both, core::ptr::null_mut()) };
+            for how in [libc::SIG_BLOCK, libc::SIG_SETMASK] {
+                assert_eq!((mask(how), blocked()), (0, [false, true]));
+            }
+            real(libc::SIG_BLOCK);
+            assert_eq!((mask(libc::SIG_UNBLOCK), blocked()), (0, [false; 2]));
+            // It may be on some day; if not, the program has its own way.
+            for (state, blocks) in [(UNDECIDED, false), (OFF, true)] {
+                STATE.store(state, Ordering::Relaxed);
+                assert_eq!((mask(libc::SIG_BLOCK), blocked()), (0, [blocks, true]));
+            }
+        };
+        std::thread::spawn(work).join().expect("no panic");
+        STATE.store(before, Ordering::Relaxed);
+    }
+}

@@ -1,14 +1,17 @@
 //! Executable graphs, in front of a driver that has one graph.
 
 use core::ffi::{CStr, c_uint, c_void};
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use cuda_order_check_engine::feed::Memory;
 use cuda_order_check_engine::{Access, StreamId};
 
 use super::{destroy, instantiate, launch, set_memset, update};
 use crate::call::{Address, Call, Code, Handle, OK};
-use crate::hooks::declare::take_findings;
-use crate::hooks::streams;
+use crate::hooks::declare::{declare, take_findings};
+use crate::hooks::tests::with_context;
+use crate::hooks::{copies, memory, streams};
+use crate::model::copies::blocks::Block;
 use crate::model::streams::NON_BLOCKING;
 use crate::settings::Settings;
 use crate::start::start;
@@ -93,4 +96,36 @@ fn a_graph_is_defined_once_for_all_of_its_changes() {
     destroy(&CALL, || OK, exec);
     launch(&CALL, || OK, exec, b);
     assert_eq!(defined(), 4);
+}
+
+/// What is declared in a capture is a node of the graph, which writes or does not: a flag behind it that
+/// the host has seen is that of its own node.
+#[test]
+fn a_declared_write_in_a_capture_is_a_node_that_writes() {
+    let _turn = crate::hooks::tests::TURN.lock();
+    for writes in [[true, true], [false, true], [true, false]] {
+        with_context();
+        let word: &AtomicU32 = Box::leak(Box::new(AtomicU32::new(0)));
+        let flag = core::ptr::from_ref(word).expose_provenance() as Address;
+        memory::allocate(&CALL, || OK, &mut { MEMORY }, 4096, Memory::Device);
+        memory::allocate(&CALL, || OK, &mut { flag }, 4, Memory::Host);
+        let (mut stream, mut graph, mut exec) = (100, 200, 300);
+        streams::create(&CALL, || OK, &mut stream, NON_BLOCKING);
+        streams::capture_begin(&CALL, || OK, stream);
+        for (at, write) in writes.into_iter().enumerate() {
+            declare("work", Some(stream), MEMORY + 64 * at as u64, 64, write);
+        }
+        copies::set(&CALL, || OK, Block::device(flag), (1, 4), [1, 1], Some(stream));
+        streams::capture_end(&CALL, || OK, stream, &mut graph);
+        instantiate(&CALL, || OK, &mut exec, graph, 0);
+        launch(&CALL, || OK, exec, stream);
+        word.store(1, Ordering::Relaxed);
+        declare("the host", None, MEMORY, 128, true);
+        assert_eq!(take_findings().len(), 0, "{writes:?}");
+        // Without the flag's value nothing orders them.
+        word.store(0, Ordering::Relaxed);
+        launch(&CALL, || OK, exec, stream);
+        declare("the host again", None, MEMORY, 128, true);
+        assert_eq!(take_findings().len(), 2, "{writes:?}");
+    }
 }
