@@ -9,7 +9,9 @@ use cuda_events_test_support::raw::{OK, legacy};
 use cuda_order_check_preload as preload;
 
 use super::Area::{From, From1, Got, Host, To, To1};
-use super::{Area, Mode, Row, Run, TESTED, Touch, reads, row, rows, writes};
+use super::row::{Row, row};
+use super::run::{Mode, Run, TESTED};
+use super::{Area, Touch, reads, rows, writes};
 
 /// Work in a stream, as far as what it touches is ordered.
 const WORK: &str = "S>C C>S S>S";
