@@ -165,6 +165,7 @@ mod processes;
 mod random;
 mod stream;
 mod sync;
+mod threads;
 mod values;
 
 #[doc(hidden)]

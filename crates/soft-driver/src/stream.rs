@@ -11,8 +11,9 @@ use crate::graph::{NodeEvent, NodeKind};
 use crate::green_context;
 use crate::machine::call_frame::CallFrame;
 use crate::machine::handles::{Bad, Kind};
-use crate::machine::thread;
+
 use crate::machine::{Locked, State};
+use crate::threads;
 
 /// What a stream argument names.
 pub(crate) enum Named {
@@ -102,7 +103,7 @@ impl State {
                     // Measured: a green context has no such stream.
                     return Err(INVALID_HANDLE);
                 }
-                let thread = thread::number();
+                let thread = threads::number();
                 match self.contexts[context].per_thread.get(&thread) {
                     Some(index) => *index,
                     None => {

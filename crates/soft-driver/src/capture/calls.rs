@@ -12,7 +12,8 @@ use crate::capture::{
 };
 use crate::graph::Graphs;
 use crate::machine::call_frame::CallFrame;
-use crate::machine::{Locked, State, thread};
+use crate::machine::{Locked, State};
+use crate::threads;
 
 fn begin_capture(
     call: &CallFrame,
@@ -48,7 +49,7 @@ impl Captures {
         let capture = Capture {
             origin: stream,
             mode,
-            thread: thread::number(),
+            thread: threads::number(),
             context,
             graph,
             invalid: false,
@@ -129,7 +130,7 @@ pub(crate) fn stream_end_capture(
         return Err(UNMATCHED);
     }
     let mut unjoined = Vec::new();
-    let failure = if capture.mode != RELAXED && capture.thread != thread::number() {
+    let failure = if capture.mode != RELAXED && capture.thread != threads::number() {
         Some(WRONG_THREAD)
     } else if capture.invalid {
         Some(INVALIDATED)
@@ -221,7 +222,7 @@ pub(crate) fn thread_exchange_stream_capture_mode(
     }
     // Measured: numbers that are no mode are taken too.
     let new = mode.get()?.0;
-    let old = thread::with(call.machine.slot, state.life.epoch, |on| {
+    let old = threads::with(call.machine.slot, state.life.epoch, |on| {
         core::mem::replace(&mut on.capture_mode, new)
     });
     mode.put(CUstreamCaptureMode(old))

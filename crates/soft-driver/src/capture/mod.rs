@@ -12,8 +12,8 @@ use crate::engine::Engine;
 use crate::engine::stream::Stream;
 use crate::graph::{Graphs, NodeKind};
 use crate::machine::handles::Table;
-use crate::machine::thread;
 use crate::order::Feed;
+use crate::threads;
 
 /// A capture under way.
 struct Capture {
@@ -159,8 +159,8 @@ impl Captures {
     /// The captures in which a call that may block or depend on other work is forbidden to the
     /// calling thread.
     fn forbidding(&self) -> Vec<CaptureKey> {
-        let thread = thread::number();
-        let mode = thread::with(self.slot, self.epoch, |on| on.capture_mode);
+        let thread = threads::number();
+        let mode = threads::with(self.slot, self.epoch, |on| on.capture_mode);
         if mode == RELAXED {
             return Vec::new();
         }

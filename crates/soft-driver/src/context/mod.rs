@@ -15,8 +15,8 @@ use crate::engine::stream::Stream;
 use crate::external_semaphore;
 use crate::machine::call_frame::CallFrame;
 use crate::machine::handles::{self, Table};
-use crate::machine::thread;
 use crate::machine::{Locked, Machine, State};
+use crate::threads;
 
 pub(crate) mod all_streams;
 pub(crate) mod losses;
@@ -27,7 +27,7 @@ pub(crate) mod state;
 impl State {
     /// The calling thread's current context, whatever its condition.
     pub(crate) fn top(&self, call: &CallFrame) -> Option<u32> {
-        thread::with(call.machine.slot, self.life.epoch, |on| on.stack.last().copied())
+        threads::with(call.machine.slot, self.life.epoch, |on| on.stack.last().copied())
     }
 
     /// The context whose default streams the call means, if work can be submitted to it.
@@ -243,7 +243,7 @@ impl Machine {
 }
 
 fn push(call: &CallFrame, state: &State, context: u32) {
-    thread::with(call.machine.slot, state.life.epoch, |on| on.stack.push(context));
+    threads::with(call.machine.slot, state.life.epoch, |on| on.stack.push(context));
 }
 
 /// All that are defined up to CUDA 13.
@@ -315,7 +315,7 @@ pub(crate) fn ctx_destroy(call: &CallFrame, context: ContextArg) -> Answer {
     }
     tear_down(&mut state, call, context, false);
     state.misuses.note_destroyed(call, handle);
-    thread::with(call.machine.slot, state.life.epoch, |on| {
+    threads::with(call.machine.slot, state.life.epoch, |on| {
         if on.stack.last() == Some(&context) {
             on.stack.pop();
         }
@@ -331,7 +331,7 @@ pub(crate) fn ctx_get_current(call: &CallFrame, context: Ptr<CUcontext>) -> Answ
 pub(crate) fn ctx_set_current(call: &CallFrame, context: ContextArg) -> Answer {
     let state = call.ready()?;
     let new = if context.is_null() { None } else { Some(state.context(call, context)?) };
-    thread::with(call.machine.slot, state.life.epoch, |on| {
+    threads::with(call.machine.slot, state.life.epoch, |on| {
         on.stack.pop();
         on.stack.extend(new);
     });
@@ -350,7 +350,7 @@ pub(crate) fn ctx_push_current(call: &CallFrame, context: ContextArg) -> Answer 
 
 pub(crate) fn ctx_pop_current(call: &CallFrame, context: Ptr<CUcontext>) -> Answer {
     let state = call.ready()?;
-    let popped = thread::with(call.machine.slot, state.life.epoch, |on| on.stack.pop())
+    let popped = threads::with(call.machine.slot, state.life.epoch, |on| on.stack.pop())
         .ok_or(INVALID_CONTEXT)?;
     context.put_if(state.context_handle(popped));
     Ok(())

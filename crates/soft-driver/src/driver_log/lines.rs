@@ -6,8 +6,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::abi::{CUlogIterator, CUresult};
 use crate::errors;
-use crate::machine::thread;
 use crate::sync::lock;
+use crate::threads;
 
 /// Documented: so many bytes are kept.
 const KEPT: usize = 25_600;
@@ -30,7 +30,7 @@ impl DriverLog {
     /// A call is refused. The lines are as a real driver writes them.
     pub(crate) fn add(&self, call: &str, what: &str, code: CUresult) {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let (second, thread) = (since.as_secs() % 86_400, thread::number());
+        let (second, thread) = (since.as_secs() % 86_400, threads::number());
         let (hour, minute) = (second / 3600, second / 60 % 60);
         let (second, milli) = (second % 60, since.subsec_millis());
         let begin = format!("[{hour:02}:{minute:02}:{second:02}.{milli:03}][{thread}][CUDA][E]");

@@ -3,9 +3,9 @@
 use core::time::Duration;
 
 use crate::abi::*;
-use crate::engine::thread_time::{LOOK, Patience, this_thread};
 use crate::machine::call_frame::CallFrame;
 use crate::machine::{Locked, Machine, State};
+use crate::threads::processor_time::{LOOK, Patience, this_thread};
 
 /// How much time a seeded step gives the function or copy that it began, so that what comes next
 /// does not depend on the machine's speed or load: it is the time of the threads that do it. One

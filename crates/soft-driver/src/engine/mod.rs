@@ -42,7 +42,7 @@ use crate::engine::stream::Stream;
 use crate::engine::threads::{Listen, Threads};
 use crate::engine::user_object::UserObjects;
 use crate::engine::values::Values;
-use crate::engine::waits::Waits;
+use crate::engine::virtual_waiters::Waits;
 use crate::engine::wake::{WAKES, Wake};
 use crate::engine::work::{Queued, Step, Task, Turn};
 use crate::machine::config::Config;
@@ -60,22 +60,20 @@ pub(crate) mod deadlock;
 mod default_stream;
 mod feed;
 pub(crate) mod host_wait;
-pub(crate) mod idle_threads;
 pub(crate) mod jobs;
 mod lost_memory;
 mod marks;
+pub(crate) mod passing_time;
 pub(crate) mod pending;
 pub(crate) mod point;
 mod schedule;
 pub(crate) mod stream;
 mod tasks;
-pub(crate) mod thread_time;
 pub(crate) mod threads;
-pub(crate) mod time;
 pub(crate) mod user_object;
 mod values;
 pub(crate) mod virtual_time;
-mod waits;
+mod virtual_waiters;
 pub(crate) mod wake;
 pub(crate) mod work;
 pub(crate) mod workers;
@@ -423,7 +421,7 @@ impl Running<'_> {
     pub(crate) fn fail(&mut self, context: u32, code: CUresult) {
         if self.engine.contexts.fail_with(context, code) {
             self.look_again();
-            // What is held back is held no longer.
+            // Tasks of a failed context wait for nothing: threads that wait for them look again.
             self.engine.wake.host.notify_all();
         }
     }

@@ -18,9 +18,9 @@ use cuda_events::HostClock;
 use crate::abi::*;
 use crate::engine::Engine;
 use crate::engine::busy::Passing;
-use crate::engine::idle_threads::{Question, Quiet};
-use crate::engine::thread_time::{LOOK, this_thread};
 use crate::machine::{Locked, Machine, State};
+use crate::threads::idle::{Question, Quiet};
+use crate::threads::processor_time::{LOOK, this_thread};
 
 /// How long a thread sleeps at first before it looks again whether others run.
 const SHORTEST_PAUSE: Duration = Duration::from_micros(20);

@@ -6,14 +6,15 @@ use std::thread::JoinHandle;
 
 use crate::abi::*;
 use crate::engine::Running;
-use crate::engine::idle_threads;
-use crate::engine::thread_time::{LOOK, Patience, this_thread};
+use crate::engine::passing_time::timer_thread;
 use crate::engine::threads::Threads;
-use crate::engine::time::timer_thread;
 use crate::engine::virtual_time::tasks_thread;
 use crate::engine::work::{Destroy, HostCall, Job, Work};
-use crate::machine::{Locked, Machine, thread};
+use crate::machine::{Locked, Machine};
 use crate::processes;
+use crate::threads;
+use crate::threads::idle;
+use crate::threads::processor_time::{LOOK, Patience, this_thread};
 
 /// How many threads at most set and copy memory.
 const POOL_THREADS: usize = 2;
@@ -90,9 +91,9 @@ impl Threads {
     ) -> Answer {
         let epoch = machine.epoch();
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
-            idle_threads::is_own();
+            idle::is_own();
             body(machine, epoch);
-            idle_threads::ends();
+            idle::ends();
         });
         self.handles.push(thread.map_err(|_| OPERATING_SYSTEM)?);
         Ok(())
@@ -166,9 +167,9 @@ fn run_program<R>(
     state.engine.jobs.in_host += 1;
     machine.switches.host_function(true);
     drop(state);
-    thread::with(machine.slot, epoch, |on| on.in_host_function = true);
+    threads::with(machine.slot, epoch, |on| on.in_host_function = true);
     let answer = run();
-    thread::with(machine.slot, epoch, |on| on.in_host_function = false);
+    threads::with(machine.slot, epoch, |on| on.in_host_function = false);
     let mut state = machine.lock();
     state.life.owned_by(epoch).ok()?;
     state.engine.jobs.in_host -= 1;

@@ -8,10 +8,10 @@ use crate::abi::{CUresult, NOT_READY, SUCCESS};
 use crate::errors;
 use crate::front::exports::EXPORTS;
 use crate::machine::call_frame::CallFrame;
-use crate::machine::thread;
 use crate::random;
+use crate::threads;
 
-/// What a fault in text takes behind its pattern.
+/// The settings of a fault in text, after its pattern.
 const WORDS: &str = "`nth=3`, `every=2`, `chance=0.1` or `chance=0.1/7` with a seed, `code=2` or \
                      `code=CUDA_ERROR_OUT_OF_MEMORY`, `once`, `on` (from then on), `after`, \
                      `block`, `poison`, `context`, `kill`, `thread=NAME`";
@@ -22,7 +22,7 @@ enum When {
     Always,
     Nth(u64),
     Every(u64),
-    /// Of a million.
+    /// How often in a million calls, at random.
     Chance(u32),
 }
 
@@ -359,7 +359,7 @@ impl Fault {
         if !matches(&self.pattern, call.name()) {
             return false;
         }
-        if self.thread.as_ref().is_some_and(|name| *name != thread::name(thread::number())) {
+        if self.thread.as_ref().is_some_and(|name| *name != threads::name(threads::number())) {
             return false;
         }
         self.seen += 1;

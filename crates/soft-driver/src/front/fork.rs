@@ -11,14 +11,14 @@ mod unix {
     use core::sync::atomic::{AtomicBool, Ordering};
     use std::sync::MutexGuard;
 
-    use crate::engine::idle_threads;
     use crate::front::hooks::{self, Control};
     use crate::machine::places::PLACES;
     use crate::machine::switches::FORKED;
-    use crate::machine::thread;
     use crate::machine::{Locked, MACHINES};
     use crate::order::findings;
     use crate::processes;
+    use crate::threads;
+    use crate::threads::idle;
 
     /// A lock that handlers of forks take and give, each in a function of its own.
     struct Lock(UnsafeCell<libc::pthread_mutex_t>);
@@ -82,8 +82,8 @@ mod unix {
             );
             held.tables.push(Box::new(PLACES.lock()));
             held.tables.extend(processes::hold());
-            held.tables.push(Box::new(idle_threads::hold()));
-            held.tables.push(Box::new(thread::hold()));
+            held.tables.push(Box::new(idle::hold()));
+            held.tables.push(Box::new(threads::hold()));
         });
     }
 
@@ -143,7 +143,7 @@ mod unix {
             return work();
         }
         // It takes the loader's lock, and a library's constructor that starts a driver has that.
-        thread::ready();
+        threads::ready();
         // A fork under way may have the lock that this needs.
         watch();
         take();
@@ -168,10 +168,10 @@ mod tests {
     use std::any::Any;
     use std::sync::mpsc::channel;
 
-    use crate::engine::idle_threads;
     use crate::machine::places::PLACES;
-    use crate::machine::thread;
     use crate::processes;
+    use crate::threads;
+    use crate::threads::idle;
 
     /// The place of the lock of starts.
     const START: usize = 4;
@@ -180,8 +180,8 @@ mod tests {
         vec![
             || Box::new(PLACES.lock()),
             || Box::new(processes::hold()),
-            || Box::new(idle_threads::hold()),
-            || Box::new(thread::hold()),
+            || Box::new(idle::hold()),
+            || Box::new(threads::hold()),
             || super::whole(|| Box::new(())),
         ]
     }

@@ -8,7 +8,7 @@ use std::time::Instant;
 use crate::abi::CUresult;
 use crate::front::exports::Id;
 use crate::machine::call_frame::{CallFrame, Words};
-use crate::machine::thread;
+use crate::threads;
 
 /// One logged call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,7 +111,7 @@ impl Log {
             name: call.name(),
             words,
             result,
-            thread: thread::number(),
+            thread: threads::number(),
             began,
             ended: Instant::now(),
             injected,
@@ -136,7 +136,7 @@ impl Log {
             arguments: entry.words.0[..entry.words.1].to_vec(),
             result: entry.result.0,
             given: entry.result.1,
-            thread: thread::name(entry.thread),
+            thread: threads::name(entry.thread),
             at: self.start.map_or(Duration::ZERO, since),
             took: entry.ended.saturating_duration_since(entry.began),
             injected: entry.injected,

@@ -1,28 +1,13 @@
-//! The lock of a machine's state, and what must not be dropped under it.
+//! The lock of a machine's state.
 //!
-//! Sections are short, and never call the program's code: that may call the driver. But the last
-//! owner of a program's closure may be in any table or queue, so its drop cannot be kept out of the
-//! sections one by one. [`DropUnlocked`] puts it off until the thread has let go of its lock.
+//! Sections are short, and never call the program's code: that may call the driver.
 
-use core::any::Any;
-use core::cell::Cell;
-use core::mem::ManuallyDrop;
 use core::ops::{Deref, DerefMut};
 use core::time::Duration;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, MutexGuard};
 
-use crate::machine::{Machine, State};
+use crate::machine::{Machine, State, drop_unlocked};
 use crate::sync::{wait, wait_timeout};
-
-thread_local! {
-    /// How many locks of machines the thread has.
-    static LOCKS: Cell<usize> = const { Cell::new(0) };
-    /// What was dropped under them. A thread without a lock has nothing here, so that nothing has
-    /// to be freed when it ends.
-    static DROPPED: Cell<ManuallyDrop<Vec<Box<dyn Any>>>> =
-        const { Cell::new(ManuallyDrop::new(Vec::new())) };
-}
 
 /// The machine's state, locked.
 pub(crate) struct Locked {
@@ -36,7 +21,7 @@ struct Count(&'static Machine);
 
 impl Locked {
     pub(super) fn new(machine: &'static Machine, state: MutexGuard<'static, State>) -> Self {
-        LOCKS.set(LOCKS.get() + 1);
+        drop_unlocked::locked();
         Self { state, count: Count(machine) }
     }
 
@@ -55,10 +40,7 @@ impl Locked {
         self,
         sleep: impl FnOnce(MutexGuard<'static, State>) -> (MutexGuard<'static, State>, bool),
     ) -> (Self, bool) {
-        let dropped = DROPPED.take();
-        let nothing = dropped.is_empty();
-        DROPPED.set(dropped);
-        if !nothing {
+        if drop_unlocked::has_put_off() {
             let machine = self.count.0;
             drop(self);
             return (machine.lock_uncounted(), false);
@@ -87,54 +69,6 @@ impl DerefMut for Locked {
 
 impl Drop for Count {
     fn drop(&mut self) {
-        let left = LOCKS.get() - 1;
-        LOCKS.set(left);
-        if left == 0 {
-            for value in ManuallyDrop::into_inner(DROPPED.take()) {
-                drop_quietly(value);
-            }
-        }
-    }
-}
-
-/// The drop of a closure may panic, which must end neither a thread of the driver nor a call from
-/// C.
-fn drop_quietly<T>(value: T) {
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
-        // Its drop could panic, too.
-        core::mem::forget(payload);
-    }
-}
-
-/// A value whose drop runs code of the program. It is never dropped while the thread has a
-/// machine's lock.
-#[derive(Clone)]
-pub(crate) struct DropUnlocked<T: 'static>(ManuallyDrop<T>);
-
-impl<T> DropUnlocked<T> {
-    pub(crate) fn new(value: T) -> Self {
-        Self(ManuallyDrop::new(value))
-    }
-}
-
-impl<T> Deref for DropUnlocked<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        &self.0
-    }
-}
-
-impl<T> Drop for DropUnlocked<T> {
-    fn drop(&mut self) {
-        // SAFETY: nothing uses the field again, as this value is dropped.
-        let value = unsafe { ManuallyDrop::take(&mut self.0) };
-        if LOCKS.get() == 0 {
-            drop_quietly(value);
-            return;
-        }
-        let mut dropped = DROPPED.take();
-        dropped.push(Box::new(value));
-        DROPPED.set(dropped);
+        drop_unlocked::unlocked();
     }
 }

@@ -9,8 +9,8 @@ use crate::driver_log::lines::DriverLog;
 use crate::engine::work::Origin;
 use crate::machine::config::OnMisuse;
 use crate::machine::handles::{Bad, Kind};
-use crate::machine::thread;
 use crate::sync::lock;
+use crate::threads;
 
 /// How many destroyed handles are remembered.
 const REMEMBERED: usize = 8192;
@@ -68,7 +68,7 @@ impl Misuses {
 
     /// Remembers who destroyed a handle.
     pub(crate) fn note_destroyed(&mut self, call: impl Into<Origin>, handle: u64) {
-        let (Origin { call, number }, thread) = (call.into(), thread::number());
+        let (Origin { call, number }, thread) = (call.into(), threads::number());
         if self.destroyed.len() == REMEMBERED {
             self.destroyed.pop_front();
         }
@@ -81,7 +81,7 @@ impl Misuses {
             Some(Destroyed { call, number, thread, .. }) => {
                 format!(
                     "was destroyed by {call}, call {number} of this driver, in thread \"{}\"",
-                    thread::label(*thread)
+                    threads::label(*thread)
                 )
             }
             None => "was destroyed long ago, or never existed".to_owned(),
@@ -99,7 +99,7 @@ impl Misuses {
     ) -> CUresult {
         let Origin { call, .. } = call.into();
         match self.on_misuse {
-            OnMisuse::Abort => thread::abort(call, what),
+            OnMisuse::Abort => threads::abort(call, what),
             OnMisuse::Error => {
                 self.report(format!("{call}: {what}"));
                 self.log.add(call, what, code);
@@ -114,7 +114,7 @@ impl Misuses {
     pub(crate) fn undefined_later(&self, origin: Origin, what: &str) {
         let what = format!("{}, call {} of this driver: {what}", origin.call, origin.number);
         match self.on_misuse {
-            OnMisuse::Abort => thread::end(&what),
+            OnMisuse::Abort => threads::end(&what),
             OnMisuse::Error => {
                 crate::say!("{what}");
                 self.report(what);

@@ -2,13 +2,13 @@
 
 pub(crate) mod call_frame;
 pub(crate) mod config;
+mod drop_unlocked;
 pub(crate) mod handles;
 mod life;
 mod locked;
 pub(crate) mod misuse;
 pub(crate) mod places;
 pub(crate) mod switches;
-pub(crate) mod thread;
 
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, TryLockError};
@@ -38,8 +38,9 @@ use crate::memory::allocations::Allocations;
 use crate::order::Feed;
 use crate::processes::semaphore::Imported;
 use crate::sync::lock;
+use crate::threads;
 
-pub(crate) use crate::machine::locked::DropUnlocked;
+pub(crate) use crate::machine::drop_unlocked::DropUnlocked;
 pub(crate) use crate::machine::locked::Locked;
 
 /// The machines. The C functions are compiled once for each, so a plain function pointer finds its
@@ -92,7 +93,7 @@ impl Machine {
     }
 
     pub(crate) fn lock(&'static self) -> Locked {
-        thread::ready();
+        threads::ready();
         match self.state.try_lock() {
             Ok(state) => return Locked::new(self, state),
             // A panic in this crate is a bug in it, but must not take every later test with it.
@@ -109,7 +110,7 @@ impl Machine {
     /// The same without being counted as a thread that waits, for one that asks for
     /// [`hold_ups`](Self::hold_ups).
     pub(crate) fn lock_uncounted(&'static self) -> Locked {
-        thread::ready();
+        threads::ready();
         Locked::new(self, lock(&self.state))
     }
 
@@ -165,7 +166,7 @@ impl Machine {
     /// Whether the calling thread is the one that runs this machine's host functions.
     pub(crate) fn in_host_function(&self, epoch: u64) -> bool {
         self.switches.in_host_functions()
-            && thread::with(self.slot, epoch, |on| on.in_host_function)
+            && threads::with(self.slot, epoch, |on| on.in_host_function)
     }
 }
 

@@ -15,7 +15,7 @@ use cuda_order_check_engine::trace::Trace;
 use cuda_order_check_engine::{Backtrace, Finding, Options, ThreadId};
 
 use crate::machine::config::{Config, OrderCheck};
-use crate::machine::thread;
+use crate::threads;
 
 /// What the feed is given, and where its findings go.
 pub(crate) type Feed = feed::Feed<Reports>;
@@ -70,11 +70,11 @@ impl Reports {
 
 impl Observer for Reports {
     fn thread(&self) -> ThreadId {
-        ThreadId(u64::from(thread::number()))
+        ThreadId(u64::from(threads::number()))
     }
 
     fn thread_name(&self, thread: ThreadId) -> String {
-        let name = thread::label(thread.0 as u32);
+        let name = threads::label(thread.0 as u32);
         name.strip_prefix("thread ").unwrap_or(&name).to_owned()
     }
 
@@ -83,11 +83,11 @@ impl Observer for Reports {
     }
 
     fn ended_threads(&self) -> usize {
-        thread::ended()
+        threads::ended()
     }
 
     fn has_ended(&self, thread: ThreadId) -> bool {
-        thread::has_ended(thread.0 as u32)
+        threads::has_ended(thread.0 as u32)
     }
 
     fn finding(&mut self, finding: Finding) {

@@ -1,11 +1,14 @@
-//! What a thread of the calling program carries: its number, and for each machine a context stack.
+//! The threads of the calling program: the number and the name of each, and for each machine its
+//! context stack.
+
+pub(crate) mod idle;
+pub(crate) mod processor_time;
 
 use core::cell::{Cell, RefCell};
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use crate::engine::idle_threads;
 use crate::machine::places::SLOTS;
 use crate::sync::lock;
 
@@ -63,12 +66,12 @@ struct Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        idle_threads::ends();
+        idle::ends();
         let Self { number, machines } = *self;
         if !is_main(number) {
             let mut threads = lock(&THREADS);
-            if let Some(known) = threads.all.get_mut(number as usize) {
-                known.ended = true;
+            if let Some(thread) = threads.all.get_mut(number as usize) {
+                thread.ended = true;
                 ENDED.fetch_add(1, Ordering::Relaxed);
             }
         }
@@ -93,7 +96,7 @@ fn machines() -> &'static Machines {
         let machines: &'static Machines = Box::leak(Box::default());
         MACHINES.set(Some(machines));
         // The standard library notes it, too, when it is asked for the thread's name.
-        if is_known() {
+        if has_variables() {
             let number = number();
             let _ = GUARD.try_with(|guard| guard.set(Some(Guard { number, machines })));
         }
@@ -103,14 +106,14 @@ fn machines() -> &'static Machines {
 
 /// Whether the calling thread has its variables still. A destructor of one may make calls, and then
 /// the standard library may know no thread any more.
-fn is_known() -> bool {
+fn has_variables() -> bool {
     GUARD.try_with(|_| ()).is_ok()
 }
 
 /// The name that the standard library knows. On Windows the system has the same one, and a question
 /// to the library may panic in the destructors of a thread.
 fn own_name() -> Option<String> {
-    let current = (cfg!(not(windows)) && is_known()).then(std::thread::current)?;
+    let current = (cfg!(not(windows)) && has_variables()).then(std::thread::current)?;
     current.name().map(str::to_owned)
 }
 
@@ -163,8 +166,8 @@ fn is_main(number: u32) -> bool {
 
 fn register() -> u32 {
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let known = own_name().or_else(system_name);
-    let name = known.unwrap_or_else(|| format!("thread {number}"));
+    let name = own_name().or_else(system_name);
+    let name = name.unwrap_or_else(|| format!("thread {number}"));
     let mut threads = lock(&THREADS);
     let at = number as usize;
     if threads.all.len() <= at {
@@ -196,22 +199,22 @@ pub(crate) fn number() -> u32 {
     }
 }
 
-fn known<T>(number: u32, what: impl FnOnce(&ThreadInfo) -> T) -> Option<T> {
+fn info<T>(number: u32, what: impl FnOnce(&ThreadInfo) -> T) -> Option<T> {
     lock(&THREADS).all.get(number as usize).map(what)
 }
 
 fn text(number: u32, what: impl FnOnce(&ThreadInfo) -> String) -> String {
-    known(number, what).unwrap_or_else(|| "an ending thread".to_owned())
+    info(number, what).unwrap_or_else(|| "an ending thread".to_owned())
 }
 
 /// The name of a thread by its number.
 pub(crate) fn name(number: u32) -> String {
-    text(number, |known| known.name.clone())
+    text(number, |thread| thread.name.clone())
 }
 
 /// The name of a thread by its number, which no other thread has.
 pub(crate) fn label(number: u32) -> String {
-    text(number, |known| known.label.clone())
+    text(number, |thread| thread.label.clone())
 }
 
 /// How many threads have ended.
@@ -220,7 +223,7 @@ pub(crate) fn ended() -> usize {
 }
 
 pub(crate) fn has_ended(number: u32) -> bool {
-    known(number, |known| known.ended).unwrap_or(false)
+    info(number, |thread| thread.ended).unwrap_or(false)
 }
 
 /// Runs `f` on what the calling thread has on a machine.
@@ -228,7 +231,7 @@ pub(crate) fn with<R>(slot: usize, epoch: u64, f: impl FnOnce(&mut OnMachine) ->
     let mut on = machines()[slot].borrow_mut();
     if on.epoch != epoch {
         *on = OnMachine { epoch, ..OnMachine::default() };
-        idle_threads::uses(slot);
+        idle::uses(slot);
     }
     f(&mut on)
 }

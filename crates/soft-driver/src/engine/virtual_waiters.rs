@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::engine::idle_threads::Quiet;
-use crate::engine::thread_time::this_thread;
+use crate::threads::idle::Quiet;
+use crate::threads::processor_time::this_thread;
 
 pub(crate) struct Waits {
     /// Grows with all that a thread may wait for.

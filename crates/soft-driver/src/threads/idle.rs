@@ -5,8 +5,8 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 
-use crate::engine::thread_time::this_thread;
 use crate::sync::lock;
+use crate::threads::processor_time::this_thread;
 
 /// For how long a thread may run without a call before time stops waiting for it: it may be one
 /// that never calls again, or that waits for a value in memory.
