@@ -192,7 +192,7 @@ fn record_with(call: &CallFrame, event: EventArg, stream: StreamArg, external: b
         return Err(INVALID_HANDLE);
     }
     if !state.quiet() {
-        return record_watched(call, state, event, stream, external);
+        return record_captured_or_checked(call, state, event, stream, external);
     }
     if external {
         return Err(ILLEGAL_STATE);
@@ -201,10 +201,10 @@ fn record_with(call: &CallFrame, event: EventArg, stream: StreamArg, external: b
     Ok(())
 }
 
-/// While a capture is under way, or the order is checked.
+/// A record while a capture is under way, or the order is checked.
 #[cold]
 #[inline(never)]
-fn record_watched(
+fn record_captured_or_checked(
     call: &CallFrame,
     mut state: Locked,
     event: u32,
@@ -242,6 +242,78 @@ pub(crate) fn event_record_with_flags(
     record_with(call, event, stream, flags == CU_EVENT_RECORD_EXTERNAL)
 }
 
+/// An event that was never recorded, or whose record is done, holds back nothing. In a capturing
+/// stream a wait for an event that was never recorded has no effect, and one for an event that was
+/// recorded outside of the capture invalidates the capture ([`Captures::wait`]).
+///
+/// [`Captures::wait`]: crate::capture::Captures::wait
+pub(crate) fn stream_wait_event(
+    call: &CallFrame,
+    stream: StreamArg,
+    event: EventArg,
+    flags: c_uint,
+) -> Answer {
+    if event.is_null() {
+        return Err(INVALID_HANDLE);
+    }
+    let mut state = call.ready()?;
+    if flags & !CU_EVENT_WAIT_EXTERNAL != 0 {
+        return Err(INVALID_VALUE);
+    }
+    let event = state.event(call, event)?;
+    let stream = state.stream(call, stream)?;
+    let external = flags == CU_EVENT_WAIT_EXTERNAL;
+    let captured = state.events[event].mark().is_some();
+    if (captured || !state.quiet())
+        && wait_captured_or_checked(call, &mut state, stream, event, external)?
+    {
+        return Ok(());
+    }
+    if external {
+        return Err(ILLEGAL_STATE);
+    }
+    if state.events[event].is_interprocess()
+        && state.events[event].context != state.streams[stream].context
+    {
+        // Measured: plain events cross contexts, the real driver crashes on these.
+        let handle = state.events.handle(event);
+        let what =
+            format!("a stream waits for the interprocess event {handle:#x} of another context");
+        return Err(state.misuses.undefined(call, &what, INVALID_HANDLE));
+    }
+    if !state.quiet() {
+        state.feed(|feed, ids| feed.wait(ids.stream(stream), ids.event(event)));
+    }
+    state.wait_for(stream, event);
+    Ok(())
+}
+
+/// A wait while a capture is under way, after the event's capture, or while the order is checked.
+/// Whether the wait has become a part of a capture.
+#[cold]
+#[inline(never)]
+fn wait_captured_or_checked(
+    call: &CallFrame,
+    state: &mut State,
+    stream: u32,
+    event: u32,
+    external: bool,
+) -> Result<bool, CUresult> {
+    let State { captures, streams, graphs, events, .. } = state;
+    if external {
+        // A wait that the graph makes at each launch.
+        let wait = || NodeKind::Wait(NodeEvent::new(events, event));
+        return captures.add(streams, graphs, call.number, stream, wait);
+    }
+    let (mark, never) = (events[event].mark(), events[event].was_never_recorded());
+    let left = mark.is_some_and(|mark| captures.is_over(mark)) && !captures.is_capturing(stream);
+    let captured = captures.wait(streams, stream, mark, never);
+    if left {
+        state.feed(|feed, ids| feed.capture_left(What::Event(ids.event(event))));
+    }
+    captured
+}
+
 pub(crate) fn event_query(call: &CallFrame, event: EventArg) -> Answer {
     if event.is_null() {
         return Err(INVALID_HANDLE);
@@ -249,7 +321,7 @@ pub(crate) fn event_query(call: &CallFrame, event: EventArg) -> Answer {
     let mut state = call.ready()?;
     let index = state.event(call, event)?;
     if !state.quiet() {
-        query_watched(&mut state, index)?;
+        query_captured_or_checked(&mut state, index)?;
     } else if !state.events[index].is_done() {
         // It may be part of a capture that has ended.
         refuse_captured(&mut state, index)?;
@@ -259,10 +331,10 @@ pub(crate) fn event_query(call: &CallFrame, event: EventArg) -> Answer {
     Ok(())
 }
 
-/// While a capture is under way, or the order is checked.
+/// A query while a capture is under way, or the order is checked.
 #[cold]
 #[inline(never)]
-fn query_watched(state: &mut State, event: u32) -> Answer {
+fn query_captured_or_checked(state: &mut State, event: u32) -> Answer {
     refuse_captured(state, event)?;
     let done = state.events[event].is_done();
     state.feed(|feed, ids| feed.event_query(ids.event(event), done));

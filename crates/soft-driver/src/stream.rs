@@ -1,17 +1,15 @@
 //! Streams: the queue, which stream a handle names, and the entry points of streams.
 
 use core::ffi::{c_int, c_uint, c_ulonglong};
+use cuda_order_check_engine::StreamKind;
 use cuda_order_check_engine::feed::Creator;
-use cuda_order_check_engine::{StreamKind, What};
 
 use crate::abi::*;
-use crate::arg::{EventArg, In, Ptr, StreamArg};
+use crate::arg::{In, Ptr, StreamArg};
 use crate::context::{GREATEST_PRIORITY, LEAST_PRIORITY};
-use crate::graph::{NodeEvent, NodeKind};
 use crate::green_context;
 use crate::machine::call_frame::CallFrame;
 use crate::machine::handles::{Bad, Kind};
-
 use crate::machine::{Locked, State};
 use crate::threads;
 
@@ -225,15 +223,15 @@ pub(crate) fn stream_query(call: &CallFrame, stream: StreamArg) -> Answer {
     let mut state = call.ready()?;
     let index = state.stream(call, stream)?;
     if !state.quiet() {
-        return query_watched(&mut state, index);
+        return query_captured_or_checked(&mut state, index);
     }
     if has_work(&state, index) { Err(NOT_READY) } else { Ok(()) }
 }
 
-/// While a capture is under way, or the order is checked.
+/// A query while a capture is under way, or the order is checked.
 #[cold]
 #[inline(never)]
-fn query_watched(state: &mut State, stream: u32) -> Answer {
+fn query_captured_or_checked(state: &mut State, stream: u32) -> Answer {
     state.captures.refuse_wait_for_stream(&state.streams, stream)?;
     let done = !has_work(state, stream);
     state.feed(|feed, ids| feed.stream_query(ids.stream(stream), done));
@@ -270,76 +268,6 @@ pub(crate) fn wait_idle(call: &CallFrame, mut state: Locked, index: u32, orders:
     state.usable(context)?;
     state.reached(awaited);
     Ok(())
-}
-
-/// An event that was never recorded, or whose record is done, holds back nothing. In a capturing
-/// stream a wait for an event that was never recorded has no effect, and one for an event that was
-/// recorded outside of the capture invalidates the capture ([`Captures::wait`]).
-///
-/// [`Captures::wait`]: crate::capture::Captures::wait
-pub(crate) fn stream_wait_event(
-    call: &CallFrame,
-    stream: StreamArg,
-    event: EventArg,
-    flags: c_uint,
-) -> Answer {
-    if event.is_null() {
-        return Err(INVALID_HANDLE);
-    }
-    let mut state = call.ready()?;
-    if flags & !CU_EVENT_WAIT_EXTERNAL != 0 {
-        return Err(INVALID_VALUE);
-    }
-    let event = state.event(call, event)?;
-    let stream = state.stream(call, stream)?;
-    let external = flags == CU_EVENT_WAIT_EXTERNAL;
-    let captured = state.events[event].mark().is_some();
-    if (captured || !state.quiet()) && wait_watched(call, &mut state, stream, event, external)? {
-        return Ok(());
-    }
-    if external {
-        return Err(ILLEGAL_STATE);
-    }
-    if state.events[event].is_interprocess()
-        && state.events[event].context != state.streams[stream].context
-    {
-        // Measured: plain events cross contexts, the real driver crashes on these.
-        let handle = state.events.handle(event);
-        let what =
-            format!("a stream waits for the interprocess event {handle:#x} of another context");
-        return Err(state.misuses.undefined(call, &what, INVALID_HANDLE));
-    }
-    if !state.quiet() {
-        state.feed(|feed, ids| feed.wait(ids.stream(stream), ids.event(event)));
-    }
-    state.wait_for(stream, event);
-    Ok(())
-}
-
-/// While a capture is under way, or after the event's, or while the order is checked. Whether the
-/// wait has become a part of a capture.
-#[cold]
-#[inline(never)]
-fn wait_watched(
-    call: &CallFrame,
-    state: &mut State,
-    stream: u32,
-    event: u32,
-    external: bool,
-) -> Result<bool, CUresult> {
-    let State { captures, streams, graphs, events, .. } = state;
-    if external {
-        // A wait that the graph makes at each launch.
-        let wait = || NodeKind::Wait(NodeEvent::new(events, event));
-        return captures.add(streams, graphs, call.number, stream, wait);
-    }
-    let (mark, never) = (events[event].mark(), events[event].was_never_recorded());
-    let left = mark.is_some_and(|mark| captures.is_over(mark)) && !captures.is_capturing(stream);
-    let captured = captures.wait(streams, stream, mark, never);
-    if left {
-        state.feed(|feed, ids| feed.capture_left(What::Event(ids.event(event))));
-    }
-    captured
 }
 
 pub(crate) fn stream_get_priority(

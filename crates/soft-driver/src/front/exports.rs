@@ -73,6 +73,7 @@ macro_rules! for_each_body {
             cuEventDestroy_v2 => event_destroy;
             cuEventRecord, cuEventRecord_ptsz => event_record;
             cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz => event_record_with_flags;
+            cuStreamWaitEvent, cuStreamWaitEvent_ptsz => stream_wait_event;
             cuEventQuery => event_query;
             cuEventSynchronize => event_synchronize;
             cuEventElapsedTime => event_elapsed_time;
@@ -95,7 +96,6 @@ macro_rules! for_each_body {
             cuStreamDestroy_v2 => stream_destroy;
             cuStreamQuery, cuStreamQuery_ptsz => stream_query;
             cuStreamSynchronize, cuStreamSynchronize_ptsz => stream_synchronize;
-            cuStreamWaitEvent, cuStreamWaitEvent_ptsz => stream_wait_event;
             cuStreamGetPriority, cuStreamGetPriority_ptsz => stream_get_priority;
             cuStreamGetFlags, cuStreamGetFlags_ptsz => stream_get_flags;
             cuStreamGetId, cuStreamGetId_ptsz => stream_get_id;
