@@ -8,7 +8,7 @@ use crate::abi::*;
 /// A pointer argument of a C call: a place for a result, or a handle.
 ///
 /// It is made in one place only, the C function of each entry point, from an argument whose caller
-/// promises what the C declaration says of it: NULL where the function accepts that, else a pointer
+/// promises what the C declaration says of it: NULL where the function accepts that, otherwise a pointer
 /// to readable or writable values. That promise is what makes `put` and `get` safe to offer to the
 /// rest of the crate.
 pub(crate) struct Ptr<T, P = Place>(*mut T, PhantomData<P>);

@@ -105,7 +105,7 @@ impl ExternalSemaphore {
     ///
     /// # Errors
     ///
-    /// Those of the system.
+    /// The error of the system, which could not duplicate it.
     #[cfg(target_os = "linux")]
     pub fn descriptor(&self) -> Result<OwnedFd> {
         self.descriptor.try_clone()

@@ -8,7 +8,7 @@ use crate::machine::call_frame::{CallFrame, Words};
 use crate::machine::config::Rules;
 use crate::machine::switches::{FORKED, PRETEND_FORKED, SHUT_DOWN};
 
-/// What is answered in special times, whatever the call is for.
+/// The result of a call after the end of the driver, in a forked child, or in a host function.
 pub(crate) fn special(call: &CallFrame, words: &Words) -> Option<CUresult> {
     let switches = &call.machine.switches;
     if switches.has(SHUT_DOWN) || !call.is_current() {

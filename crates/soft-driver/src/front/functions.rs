@@ -42,7 +42,7 @@ unsafe impl Sync for Address {}
 
 /// The parameters of a body.
 trait Parameters: Copy {
-    /// Those of the C function.
+    /// The parameters of the C function.
     type C;
 
     /// # Safety

@@ -21,16 +21,16 @@ use crate::machine::places::SLOTS;
 use crate::machine::switches::{FAULTS, LATENCY, LOG, SEEDED, VIRTUAL};
 use crate::sync::{lock, wait};
 
-/// What is behind a machine's switches.
+/// The settings that the switches of a machine turn on: its log, faults and scheduler.
 pub(crate) struct Hooks {
     control: Mutex<Control>,
     released: Condvar,
 }
 
-/// Those of all machines, by slot.
+/// The hooks of all machines, by slot.
 static HOOKS: [Hooks; SLOTS] = [const { Hooks::new() }; SLOTS];
 
-/// Those of a machine.
+/// The hooks of a machine.
 pub(crate) fn of(machine: &Machine) -> &'static Hooks {
     &HOOKS[machine.slot]
 }
@@ -174,7 +174,7 @@ fn is_neutral(call: &CallFrame) -> bool {
 }
 
 /// The context that a call is about: that of the first stream, event or context among its
-/// arguments, else the calling thread's.
+/// arguments, otherwise the calling thread's.
 fn context_of(call: &CallFrame, words: &Words) -> Option<u32> {
     let state = call.machine.lock();
     let named = |word: u64| match Kind::of(word)? {

@@ -14,7 +14,7 @@ use crate::graph::exec::{
 use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
 
-/// Hands out handles as the driver does: with no array the count alone, else as many as there is
+/// Hands out handles as the driver does: with no array the count alone, otherwise as many as there is
 /// room for, the rest of the room filled with NULL.
 fn list(found: &[CUgraphNode], nodes: Array<CUgraphNode>, count: Ptr<usize>) -> Answer {
     count.required()?;

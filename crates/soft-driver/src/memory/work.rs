@@ -259,7 +259,7 @@ fn repeated(value: u32, width: usize) -> u64 {
 mod tests {
     use super::*;
 
-    /// And not of what is behind them.
+    /// The bytes after the copy change nothing.
     #[test]
     fn a_small_copys_content_is_of_its_bytes() {
         let from: [u8; 9] = core::array::from_fn(|at| at as u8 + 1);
