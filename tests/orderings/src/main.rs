@@ -73,8 +73,6 @@ mod completion {
 mod timeline {
     pub mod checks;
 
-    #[path = "../../../../crates/timelines/src/timeline/failure.rs"]
-    pub mod failure;
     #[path = "../../../../crates/timelines/src/timeline/followed.rs"]
     pub mod followed;
     #[path = "../../../../crates/timelines/src/timeline/foreign.rs"]
@@ -83,6 +81,8 @@ mod timeline {
     pub mod line;
     #[path = "../../../../crates/timelines/src/timeline/queue.rs"]
     pub mod queue;
+    #[path = "../../../../crates/timelines/src/timeline/shared_failure.rs"]
+    pub mod shared_failure;
 }
 
 fn main() {

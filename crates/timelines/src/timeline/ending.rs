@@ -17,7 +17,7 @@ use crate::time::Moment;
 
 impl Timeline {
     /// The method [`poison`](Self::poison).
-    pub(super) fn end_now(&self) -> Result<()> {
+    pub(super) fn poison_now(&self) -> Result<()> {
         refuse_fork()?;
         // Before the lock: a signal of another thread may have it, and wait for a stream that this
         // releases.
@@ -48,7 +48,7 @@ impl Timeline {
     #[cold]
     #[allow(unsafe_code)]
     fn end_exposed(&self, mark: &'static Slot, state: &mut State) -> Option<u64> {
-        // Also for a stream of one's own: a graph would keep the addresses.
+        // Also for a stream that the timeline created: a graph would keep the addresses.
         self.refuse_capture().ok()?;
         if !state.over {
             // SAFETY: the state is locked.

@@ -10,10 +10,10 @@ use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex};
 
 use super::descriptor::{InFile, Named, TimelineDescriptor};
-use super::failure::Failure;
 use super::line::{LINES, Line};
 use super::memory::{File, Life};
 use super::pages;
+use super::shared_failure::Failure;
 use super::slot::{Slot, Whose};
 use super::wait;
 use super::watch::Watch;

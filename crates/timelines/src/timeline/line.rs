@@ -31,7 +31,7 @@ pub(super) const BYTES: usize = LINES * size_of::<Line>();
 ///
 /// Devices and other processes write it, and nothing in it is trusted. Values are only compared:
 /// with any value, a point may at worst look reached or poisoned. The reason of a poison is
-/// believed only if no other process can write the line: see [`Failure`](super::failure::Failure)
+/// believed only if no other process can write the line: see [`Failure`](super::shared_failure::Failure)
 /// and [`Foreign`](super::foreign::Foreign).
 ///
 /// All of it may be zero, as fresh memory is.

@@ -19,7 +19,6 @@ mod crossing;
 mod descriptor;
 mod device_memory;
 mod ending;
-mod failure;
 mod file;
 mod followed;
 mod foreign;
@@ -37,6 +36,7 @@ mod pages;
 mod point;
 mod queue;
 mod rounds;
+mod shared_failure;
 mod slot;
 mod wait;
 mod watch;
@@ -494,7 +494,7 @@ impl Timeline {
     /// The errors of [`signal`](Self::signal). The timeline is poisoned even then, but streams that wait
     /// for it may stay blocked.
     pub fn poison(&self) -> Result<()> {
-        self.end_now()
+        self.poison_now()
     }
 
     /// The begin of [`poison`](Self::poison): all that it does without the stream, which may be gone.

@@ -10,11 +10,11 @@ use cuda_events::sys::{CUdeviceptr, CUresult};
 use cuda_events::{Context, Driver, Event, Progress};
 
 use super::asked::Asked;
-use super::failure::Failure;
 use super::foreign::Foreign;
 use super::home::Home;
 use super::line::{LARGEST, Line};
 use super::queue::Queue;
+use super::shared_failure::Failure;
 
 /// The largest value at which a timeline begins.
 const LARGEST_START: u64 = LARGEST / 2;
@@ -151,7 +151,7 @@ impl Slot {
         }
     }
 
-    /// What a waiter gets whose question ended with this error: what has happened meanwhile. An
+    /// The result for a waiter whose question ended with this error: what happened meanwhile. An
     /// exporter reaches a value, or drops the timeline, before it ends.
     #[cold]
     pub(super) fn look_after(&self, value: u64, error: Error) -> Result<Progress> {

@@ -6,11 +6,11 @@ use std::task::{Wake, Waker};
 use loom::sync::Mutex;
 use loom::thread;
 
-use super::failure::Failure;
 use super::followed::{Called, Followed};
 use super::foreign::Foreign;
 use super::line::{LARGEST, Line};
 use super::queue::{Entry, Key, Queue};
+use super::shared_failure::Failure;
 use crate::sys::{CUresult, Function};
 use crate::world::Probe;
 use crate::{Check, Driver, Error, Event, Progress};
