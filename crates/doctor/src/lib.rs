@@ -27,10 +27,10 @@
 #![deny(unsafe_code, missing_docs)]
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod advice;
 mod checks;
 mod child;
 mod exports;
-mod next;
 mod probe;
 mod report;
 mod system;

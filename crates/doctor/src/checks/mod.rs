@@ -9,7 +9,7 @@ mod nodes;
 mod process;
 mod visible;
 
-use crate::next;
+use crate::advice;
 use crate::probe::{Library, Probe};
 use crate::report::{Check, Level, Report};
 use crate::system::{Platform, System};
@@ -165,7 +165,7 @@ pub(crate) fn examine(system: &System, probe: &Probe) -> Report {
             }
         }
     }
-    let (next, then) = next::next(&evidence, &findings);
+    let (next, then) = advice::advice(&evidence, &findings);
     let (devices, usable) = (probe.devices.clone(), evidence.usable);
     Report { findings, devices, usable, software: evidence.is_software(), next, then }
 }

@@ -57,7 +57,7 @@ fn group(check: Check) -> Option<u8> {
 }
 
 /// What to do next, and what to do after that.
-pub(crate) fn next(evidence: &Evidence, findings: &[Finding]) -> (String, Vec<String>) {
+pub(crate) fn advice(evidence: &Evidence, findings: &[Finding]) -> (String, Vec<String>) {
     if let Some(device) = evidence.probe.devices.iter().find(|device| device.is_usable()) {
         let advice = if evidence.is_software() {
             String::from(
