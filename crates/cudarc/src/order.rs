@@ -43,7 +43,7 @@ enum Function {
 
 /// A function of the checker in front of the driver.
 type InFront = unsafe extern "C" fn(sys::CUstream, u64, usize);
-/// One of the software driver.
+/// The same function of the software driver.
 type Within = unsafe extern "C" fn(sys::CUstream, u64, usize) -> c_int;
 
 impl Checker {

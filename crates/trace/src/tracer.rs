@@ -907,7 +907,7 @@ impl Inner {
         pending.retain(|_, queue| !queue.is_empty());
         for span in taken.drain(..) {
             let stream = span.open.stream;
-            // Those that are left come before it.
+            // The spans that are still in the queue come before it.
             match pending.get_mut(&stream) {
                 Some(queue) => queue.push_back(span),
                 None => {

@@ -315,7 +315,7 @@ mod tests {
         }
     }
 
-    /// Of a question alone, too.
+    /// Also of a single question.
     #[test]
     fn what_was_in_vain_is_a_part_of_the_time() {
         let time = MICROSECOND * 60;

@@ -467,7 +467,7 @@ mod tests {
             waiting.synchronize().unwrap();
             drop((timeline, waiting));
         }
-        // What is over is given back.
+        // The drop of a timeline frees what the waits that are over had.
         drop(HostTimeline::new(&primary).unwrap());
         assert!(lock(&CROSSINGS).waits.is_empty());
         assert_eq!(look(), (false, 0));

@@ -2,7 +2,7 @@
 
 use super::line::Line;
 
-// As other processes have it, and devices.
+// The layout that other processes and devices use.
 static_assertions::assert_eq_size!(Line, [u8; 64]);
 static_assertions::const_assert_eq!(align_of::<Line>(), 64);
 
