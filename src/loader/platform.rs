@@ -161,7 +161,11 @@ mod dynamic {
 
         #[link(name = "kernel32", kind = "raw-dylib")]
         unsafe extern "system" {
-            fn GetModuleHandleExW(flags: u32, of: *const c_void, module: *mut *mut c_void) -> i32;
+            fn GetModuleHandleExW(
+                flags: u32,
+                address: *const c_void,
+                module: *mut *mut c_void,
+            ) -> i32;
             fn GetModuleFileNameW(module: *mut c_void, name: *mut u16, room: u32) -> u32;
         }
 

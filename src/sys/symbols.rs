@@ -879,8 +879,12 @@ mod tests {
 
     #[test]
     fn each_cu_init_initialises() {
-        let of = |name| Function::unbound(name, Version::new(99, 0)).initialises();
-        assert!(Function::cuInit.initialises() && of(c"cuInit"));
-        assert!(!Function::cuDeviceGet.initialises() && !of(c"cuInitialise") && !of(c""));
+        let initialises = |name| Function::unbound(name, Version::new(99, 0)).initialises();
+        assert!(Function::cuInit.initialises() && initialises(c"cuInit"));
+        assert!(
+            !Function::cuDeviceGet.initialises()
+                && !initialises(c"cuInitialise")
+                && !initialises(c"")
+        );
     }
 }
