@@ -52,8 +52,8 @@ fn legacy_stream_of_other_device(
     }
     let own = state.contexts[own_stream.context].device as usize;
     let two = between_devices(&state.memory, places);
-    let other = two.into_iter().flatten().find(|of| of.device != own);
-    other.map(|of| of.context).map(|of| state.legacy_stream(call, of)).transpose()
+    let other = two.into_iter().flatten().find(|memory| memory.device != own);
+    other.map(|memory| memory.context).map(|context| state.legacy_stream(call, context)).transpose()
 }
 
 /// The two allocations, if they are of two devices.
@@ -61,11 +61,11 @@ fn between_devices<'a>(
     memory: &'a Allocations,
     places: [&Place; 2],
 ) -> Option<[&'a Allocation; 2]> {
-    let of = |place: &Place| {
+    let allocation = |place: &Place| {
         let (_, allocation) = memory.addresses.around(place.address as u64)?;
         (!allocation.kind.is_host()).then_some(allocation)
     };
-    let [to, from] = [of(places[0])?, of(places[1])?];
+    let [to, from] = [allocation(places[0])?, allocation(places[1])?];
     (to.device != from.device).then_some([to, from])
 }
 
@@ -76,22 +76,24 @@ pub(crate) fn shared_with(state: &State, stream: u32, work: &MemoryWork) -> Vec<
     if state.devices.len() < 2 {
         return Vec::new();
     }
-    let Some([to, from]) = work.copied().and_then(|of| between_devices(&state.memory, of)) else {
+    let Some([to, from]) = work.copied().and_then(|copied| between_devices(&state.memory, copied))
+    else {
         return Vec::new();
     };
     let own = state.streams[stream].context;
     let device = state.contexts[own].device as usize;
     let reaches = |from: u32, to: u32| state.contexts[from].settings.peers.contains(&to);
-    let makes = |of: &Allocation, other: &Allocation, is_source: bool| {
+    let makes = |allocation: &Allocation, other: &Allocation, is_source: bool| {
         // What copies between two other devices was not asked.
-        of.device != device
+        allocation.device != device
             && (other.device != device
-                || of.kind != Kind::Device
-                || !reaches(own, of.context)
-                || is_source && reaches(of.context, own))
+                || allocation.kind != Kind::Device
+                || !reaches(own, allocation.context)
+                || is_source && reaches(allocation.context, own))
     };
-    let devices = [(to, from, false), (from, to, true)]
-        .map(|(of, other, is_source)| makes(of, other, is_source).then_some(of.device));
+    let devices = [(to, from, false), (from, to, true)].map(|(allocation, other, is_source)| {
+        makes(allocation, other, is_source).then_some(allocation.device)
+    });
     state
         .contexts
         .indices(|context| context.alive && devices.contains(&Some(context.device as usize)))
@@ -100,7 +102,7 @@ pub(crate) fn shared_with(state: &State, stream: u32, work: &MemoryWork) -> Vec<
 /// A stream has got these copies.
 pub(crate) fn share(state: &mut State, stream: u32, contexts: Vec<u32>) {
     let own = state.streams[stream].context;
-    let contexts: Vec<u32> = contexts.into_iter().filter(|of| *of != own).collect();
+    let contexts: Vec<u32> = contexts.into_iter().filter(|context| *context != own).collect();
     if contexts.is_empty() {
         return;
     }

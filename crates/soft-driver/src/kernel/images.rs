@@ -71,7 +71,7 @@ impl Image {
     /// `checked`.
     pub(crate) fn read(source: &Source<'_>, checked: bool) -> Result<Self, Refused> {
         let bytes = Arc::new(source.bytes()?);
-        let found = loaded(&bytes).and_then(|of| of.kernels());
+        let found = loaded(&bytes).and_then(|image| image.kernels());
         let found = found.map_err(|why| (code_of(&why), why.to_string()))?;
         let mut kernels = BTreeMap::new();
         for (name, parameters) in found {
@@ -114,9 +114,10 @@ fn code_of(why: &NotLoaded) -> CUresult {
 
 /// Where the parameters are; none if they are where no launch has any.
 fn ranges(mut parameters: Vec<Parameter>) -> Option<Vec<std::ops::Range<usize>>> {
-    parameters.sort_by_key(|of| of.ordinal);
-    let range = |of: Parameter| {
-        let range = of.offset as usize..(of.offset as usize).checked_add(of.size as usize)?;
+    parameters.sort_by_key(|parameter| parameter.ordinal);
+    let range = |parameter: Parameter| {
+        let range = parameter.offset as usize
+            ..(parameter.offset as usize).checked_add(parameter.size as usize)?;
         (range.end <= MAX_PARAMETERS).then_some(range)
     };
     parameters.into_iter().map(range).collect()
@@ -126,7 +127,7 @@ fn ranges(mut parameters: Vec<Parameter>) -> Option<Vec<std::ops::Range<usize>>>
 fn declaration(image: Arc<Vec<u8>>, name: String) -> Declare {
     let decoded: OnceLock<Result<Code, String>> = OnceLock::new();
     let decode = move || {
-        let found = loaded(&image).and_then(|of| of.code(&name));
+        let found = loaded(&image).and_then(|image| image.code(&name));
         found.map(|(_, code)| code).map_err(|why| why.to_string())
     };
     DropUnlocked::new(Arc::new(move |launch: &Launch, accesses: &mut Accesses| {
@@ -150,7 +151,7 @@ fn sure_accesses(code: &Code, launch: &Launch) -> Result<Vec<Access>, String> {
     let given = Given::new(launch.grid, launch.block, launch.parameters.clone());
     let sure = surely_touched(code, &given);
     let is_global = |operation: &Operation| match operation {
-        Operation::Access(of) => matches!(of.space, Space::Global | Space::Generic),
+        Operation::Access(access) => matches!(access.space, Space::Global | Space::Generic),
         _ => false,
     };
     if sure.is_empty() && code.instructions().iter().any(|one| is_global(&one.operation)) {
@@ -166,15 +167,13 @@ fn sure_accesses(code: &Code, launch: &Launch) -> Result<Vec<Access>, String> {
     };
     let kinds =
         [AccessKind::Read, AccessKind::AtomicRead, AccessKind::AtomicWrite, AccessKind::Write];
-    for of in kinds {
-        let same = sure.iter().filter(|touch| kind(touch.kind, touch.strong) == of);
+    for kind_of_access in kinds {
+        let same = sure.iter().filter(|touch| kind(touch.kind, touch.strong) == kind_of_access);
         let bytes = |address: u64, bytes: u8| address..address.saturating_add(bytes.into());
         let ranges = joined(same.map(|touch| bytes(touch.address, touch.bytes)).collect());
-        all.extend(
-            ranges
-                .into_iter()
-                .map(|of_kind| Access::new(of, of_kind.start, of_kind.end - of_kind.start)),
-        );
+        all.extend(ranges.into_iter().map(|of_kind| {
+            Access::new(kind_of_access, of_kind.start, of_kind.end - of_kind.start)
+        }));
     }
     Ok(all)
 }

@@ -279,15 +279,15 @@ pub(crate) fn launch_kernel_ex(
     let config = config.get()?;
     let attributes = In::of_handle(config.attrs).read_array(config.numAttrs as usize)?;
     // Events of a launch, for example, would have to happen.
-    if attributes.iter().any(|of| !ATTRIBUTES.contains(&of.id.0)) {
+    if attributes.iter().any(|attribute| !ATTRIBUTES.contains(&attribute.id.0)) {
         ready(call)?
             .misuses
             .say_unsupported(call, "an attribute of cuLaunchKernelEx with an effect");
         return Err(NOT_SUPPORTED);
     }
-    let cooperative = attributes.iter().any(|of| {
+    let cooperative = attributes.iter().any(|attribute| {
         // SAFETY: all members that are an int have one place, and any bytes are one.
-        of.id.0 == COOPERATIVE && unsafe { of.value.priority } != 0
+        attribute.id.0 == COOPERATIVE && unsafe { attribute.value.priority } != 0
     });
     let given = Given {
         function,

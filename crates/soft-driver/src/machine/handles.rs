@@ -373,7 +373,7 @@ mod tests {
         assert_eq!(table.find(handle), Err(Bad::Stale));
         // Each number is there once.
         let all: Vec<_> = (0..6).map(|born| table.insert(born, born).unwrap()).collect();
-        let mut handles: Vec<_> = all.iter().map(|of| of.1).chain([other]).collect();
+        let mut handles: Vec<_> = all.iter().map(|entry| entry.1).chain([other]).collect();
         assert!(all.iter().all(|(index, handle)| table.find(*handle) == Ok(*index)));
         handles.sort_unstable();
         handles.dedup();
