@@ -95,11 +95,11 @@ pub(crate) fn advice(evidence: &Evidence, findings: &[Finding]) -> (String, Vec<
     let variable = wrong.iter().any(|finding| finding.check == Check::Variable);
     let mut then = Vec::new();
     for finding in &wrong {
-        let of = group(finding.check);
+        let own = group(finding.check);
         // While the variable names a library, no other is tried.
         let follows = variable && matches!(finding.check, Check::Library | Check::Elsewhere);
-        if of.is_some() && !groups.contains(&of) && !follows {
-            groups.push(of);
+        if own.is_some() && !groups.contains(&own) && !follows {
+            groups.push(own);
             then.extend(finding.advice.clone());
         }
     }

@@ -266,7 +266,8 @@ impl Follow for Watch {
         let watched: Vec<_> = {
             let mut crossings = lock(&CROSSINGS);
             let watched = crossings.waits.iter().filter(|crossing| crossing.is_watched());
-            let watched = watched.map(|of| (of.slot, of.context.clone(), of.health.clone()));
+            let watched = watched
+                .map(|crossing| (crossing.slot, crossing.context.clone(), crossing.health.clone()));
             let watched: Vec<_> = watched.collect();
             if watched.is_empty() && crossings.coming == 0 {
                 crossings.watched = false;
@@ -398,9 +399,9 @@ mod tests {
         let soft = SoftDriver::new();
         let (one, two) = (driver(&soft), driver(&soft));
         let [one, two] =
-            [one, two].map(|of| Device::new(of, 0).and_then(Context::primary).unwrap());
+            [one, two].map(|driver| Device::new(driver, 0).and_then(Context::primary).unwrap());
         let timeline = Timeline::new(stream(&one)).unwrap();
-        let needed = [&one, &two].map(|of| is_needed(&stream(of), timeline.slot));
+        let needed = [&one, &two].map(|context| is_needed(&stream(context), timeline.slot));
         assert_eq!((needed, one.as_raw()), ([false, true], two.as_raw()));
     }
 
@@ -441,8 +442,8 @@ mod tests {
             log.iter().filter(|call| call.function == Function::cuEventQuery.name()).count()
         };
         // Each waits for a pending signal of the other.
-        let owed = |of: &Context, by: &Context| {
-            let timeline = Timeline::new(stream(of)).unwrap();
+        let owed = |signals: &Context, by: &Context| {
+            let timeline = Timeline::new(stream(signals)).unwrap();
             let (release, released) = std::sync::mpsc::channel::<()>();
             let wait = move || {
                 let _ = released.recv();

@@ -263,7 +263,7 @@ impl Page {
             return None;
         }
         let slot = self.free.pop()?;
-        let at = self.slots.iter().position(|of| core::ptr::eq(of, slot))?;
+        let at = self.slots.iter().position(|other| core::ptr::eq(other, slot))?;
         slot.begin(context, self.address + (at * size_of::<Line>()) as CUdeviceptr);
         self.live += 1;
         Some(slot)

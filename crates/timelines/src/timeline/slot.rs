@@ -74,8 +74,11 @@ pub(super) trait Mirrored: Send + Sync {
 /// Poison without a reason comes from the exporter, or from another importer that has seen the
 /// exporter's end and releases its own waits. The latter may be noticed here before the end is.
 #[cold]
-fn judge_mirrored(of: Option<&Weak<dyn Mirrored>>, seen: Result<Progress>) -> Result<Progress> {
-    match (&seen, of.and_then(Weak::upgrade)) {
+fn judge_mirrored(
+    mirrored: Option<&Weak<dyn Mirrored>>,
+    seen: Result<Progress>,
+) -> Result<Progress> {
+    match (&seen, mirrored.and_then(Weak::upgrade)) {
         (Err(Error::Poisoned), Some(timeline)) if timeline.has_ended() => Err(Error::ExporterGone),
         _ => seen,
     }
@@ -147,7 +150,7 @@ impl Slot {
             Whose::Own => seen,
             Whose::Shared { failure, .. } => failure.judge(seen, || self.line.reached() >= value),
             Whose::Foreign(foreign) => foreign.judge(seen, || self.line.look(value)),
-            Whose::Mirror(of) => judge_mirrored(of.get(), seen),
+            Whose::Mirror(mirrored) => judge_mirrored(mirrored.get(), seen),
         }
     }
 
@@ -165,8 +168,8 @@ impl Slot {
 
     /// Notes what the mirror shows, once.
     pub(super) fn mirror(&self, timeline: Weak<dyn Mirrored>) {
-        if let Whose::Mirror(of) = &self.whose {
-            let _ = of.set(timeline);
+        if let Whose::Mirror(mirrored) = &self.whose {
+            let _ = mirrored.set(timeline);
         }
     }
 
