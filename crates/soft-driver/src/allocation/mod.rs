@@ -1,7 +1,7 @@
 //! Memory of devices and of the host: allocating, freeing, registering.
 
+pub(crate) mod advice;
 pub(crate) mod host;
-pub(crate) mod managed;
 pub(crate) mod pools;
 pub(crate) mod virtual_memory;
 

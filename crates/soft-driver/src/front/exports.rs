@@ -306,7 +306,7 @@ macro_rules! for_each_body {
             cuPointerGetAttributes => pointer_get_attributes;
             cuMemGetAddressRange_v2 => mem_get_address_range;
         }
-        [allocation::managed] {
+        [allocation::advice] {
             cuMemPrefetchAsync, cuMemPrefetchAsync_ptsz => mem_prefetch_async;
             cuMemPrefetchAsync_v2, cuMemPrefetchAsync_v2_ptsz => mem_prefetch_async_v2;
             cuMemAdvise => mem_advise;
