@@ -41,7 +41,7 @@ fn checks() -> impl Iterator<Item = Check> {
 mod driver {
     pub mod checks;
 
-    pub use super::world::{Driver, call, fork};
+    pub use super::world::{Driver, call, capture_count, fork};
 
     #[path = "../../../../src/driver/flag.rs"]
     pub mod flag;
