@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use cuda_order_check_engine::feed::Memory;
 
-use super::{
+use super::corpus::{
     CALL, CONCURRENT, INPUT, NONE, OFFSET, REDUCTIONS, WAITS, found, launch, possible, whole,
     with_image,
 };

@@ -3,7 +3,7 @@
 use cuda_order_check_engine::feed::Memory;
 use cuda_order_check_engine::{Access, StreamId, Stride};
 
-use super::{
+use super::corpus::{
     CALL, GATHER, INPUT, MEMORY, NONE, OFFSET, PART, RING, UNUSED, WAITS, anew, found, launch, log,
     order, part, possible, touch, upload, whole, with_image,
 };

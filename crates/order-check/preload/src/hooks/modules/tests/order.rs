@@ -3,7 +3,7 @@
 use cuda_order_check_engine::feed::Memory;
 use cuda_order_check_engine::{Access, Stride};
 
-use super::{
+use super::corpus::{
     CALL, INPUT, MEMORY, NONE, PART, PART_OF_CUBE, RING, WAITS, found, launch, launch_of, order,
     possible, touch, upload, with_image,
 };

@@ -2,7 +2,7 @@
 
 use cuda_order_check_engine::Access;
 
-use super::{
+use super::corpus::{
     INPUT, MEMORY, NONE, OFFSET, WAITS, found, launch_of, possible, touch, whole, with_image,
 };
 
