@@ -8,7 +8,7 @@ use crate::call::{Call, Handle};
 use crate::code::launch::{Sizes, Values};
 use crate::code::verdict::may_write;
 use crate::model::graphs::node::Node;
-use crate::model::pinned::watch_copies;
+use crate::model::pinned::{settle_copies, watch_copies};
 use crate::model::waiting::state::Submitted;
 use crate::report::trace::note;
 use crate::watch::Watch;
@@ -33,17 +33,24 @@ pub(crate) fn launched(watch: &mut Watch, call: &Call, launch: &KernelLaunch<'_>
     let KernelLaunch { function, sizes, parameters, extra, stream, records, assumes } = *launch;
     let name = watch.kernels.name_of(&watch.questions, call, function);
     watch.seen.kernels += 1;
-    // The host may access managed memory before its next call.
-    let may_wait = assumes.is_none() && watch.pinned.managed == 0;
-    watch.defer(call, name, stream, may_wait, |watch| {
+    let mut is_of_host = false;
+    watch.defer(call, name, stream, assumes.is_none(), |watch| {
         note(|| format!(" [{name}]"));
-        let Watch { waiting, kernels, .. } = watch;
+        let Watch { waiting, kernels, pinned, .. } = watch;
+        let first = waiting.values.len();
         if let Some(kernel) = kernels.by_handle.get(&function) {
             // SAFETY: what the program gave to the call.
             unsafe { kernel.values(parameters, extra, &mut waiting.values) };
+            let values = waiting.values.get(first..).unwrap_or_default();
+            is_of_host = kernel.addresses(values).any(|word| pinned.is_of_host(word));
         }
         Submitted::Launch { function, sizes, end: waiting.values.len() }
     });
+    if is_of_host {
+        // The host may access that memory before its next call.
+        watch.submit_waiting();
+        settle_copies(watch);
+    }
     assumes.into_iter().for_each(|what| watch.feed.assume(what));
     for event in records {
         let stream = watch.stream(call, stream);

@@ -65,6 +65,11 @@ pub(crate) fn lasting(names: &mut HashSet<&'static str>, name: String) -> &'stat
 pub(crate) const POOL: u64 = 32 << 20;
 
 impl Kernel {
+    /// The words of a launch that may be addresses.
+    pub(crate) fn addresses(&self, values: &[u64]) -> impl Iterator<Item = u64> {
+        self.may_be_addresses.iter().filter_map(|word| values.get(word.number).copied())
+    }
+
     /// The words of the parameters that a launch has; none if the program gives none.
     ///
     /// # Safety

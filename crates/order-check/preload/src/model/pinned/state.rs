@@ -101,6 +101,14 @@ impl Pinned {
         Some(base..base + region.bytes)
     }
 
+    /// Whether there is such memory around it. Launches ask for each of their words.
+    pub(crate) fn is_of_host(&self, address: u64) -> bool {
+        let ends = self.regions.first_key_value().zip(self.regions.last_key_value());
+        ends.is_some_and(|((first, _), (last, of))| {
+            (*first..last.saturating_add(of.bytes)).contains(&address)
+        }) && self.of_host(address).is_some()
+    }
+
     /// Whether a load there does nothing: a register of a device, say, may be registered, too.
     pub(crate) fn may_be_read(&self, address: u64) -> bool {
         self.region(address).is_some_and(|(_, region)| !region.managed)

@@ -92,10 +92,6 @@ pub(super) fn memory_of_the_host() {
         let memory = pages(kind);
         let launched = || {
             copies(a, INPUT, memory);
-            if kind == Memory::Host {
-                // Launches wait for another call, unless there is managed memory.
-                any_call();
-            }
             assert!(!readable(memory as usize), "a kernel writes there, as far as is known");
         };
         launched();
@@ -120,7 +116,6 @@ pub(super) fn memory_of_the_host() {
         let memory = pages(kind);
         for closed in [true, false] {
             copies(a, memory, INPUT);
-            any_call();
             assert_eq!(readable(memory as usize), !closed);
             read(memory);
             assert_eq!(kinds(), NONE);
@@ -138,7 +133,6 @@ pub(super) fn memory_of_the_host() {
         let memory = pages(kind);
         let (page, last) = (PAGE as u64, 3 * PAGE as u64);
         launch(OFFSET, a, &[INPUT, memory + page, (last - page) / 4, 1, THREADS]);
-        any_call();
         assert!(!readable(memory as usize), "the whole memory");
         read(memory + page);
         assert_eq!(kinds(), NONE);
@@ -148,7 +142,6 @@ pub(super) fn memory_of_the_host() {
 
         // The end of the memory while it is protected.
         copies(a, INPUT, memory);
-        any_call();
         assert!(protection::any());
         let before = memories_that_are_managed();
         memory::free(&CALL, || OK, memory);
