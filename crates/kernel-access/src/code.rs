@@ -193,7 +193,7 @@ impl Code {
     }
 
     /// The indices of the accesses by which it may wait.
-    fn polls(&self) -> impl Iterator<Item = usize> {
+    pub(crate) fn polls(&self) -> impl Iterator<Item = usize> {
         polls(&self.instructions, &self.graph).into_iter()
     }
 

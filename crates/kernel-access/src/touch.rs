@@ -26,7 +26,7 @@ use std::fmt;
 use std::ops::Range;
 
 use crate::code::{Code, Launch};
-use crate::decode::{Access, AccessKind};
+use crate::decode::{Access, AccessKind, INSTRUCTION};
 use crate::evaluate::{Evaluator, Found, Seen};
 use crate::parameters::{Unread, bytes_read_by};
 use crate::symbols::Gaps;
@@ -117,6 +117,27 @@ pub struct Summary {
     /// What is done at addresses that come from memory: tables of pointers, variables of the module.
     /// `other` is an index from memory, beside a word.
     pub memory: Uses,
+    /// The word by which blocks signal each other, as those of a scan in one pass do: at addresses that it
+    /// is the base of, strong stores come before all loads by which the kernel may wait, and there are
+    /// no atomic operations.
+    pub signals: Option<u32>,
+}
+
+impl Summary {
+    /// Of a launch that may wait, where its blocks signal each other if all for which they wait may be
+    /// their own signals: more than one, which loads may meet. Blocks of another kernel may have the same
+    /// place for theirs.
+    pub fn signals_in(&self, code: &Code, launch: &[Span]) -> Option<Range<u64>> {
+        /// Two of the largest.
+        const SEVERAL: u64 = 32;
+        self.signals?;
+        let polls: BTreeSet<usize> = code.polls().map(|at| at * INSTRUCTION).collect();
+        let store = launch.iter().filter(|span| span.kind == AccessKind::Write && span.strong);
+        let store = store.max_by_key(|span| span.bytes.as_ref().map(|of| of.end - of.start))?;
+        let bytes = store.bytes.clone().filter(|of| of.end - of.start >= SEVERAL)?;
+        let mut waited = launch.iter().filter(|span| polls.contains(&span.at));
+        waited.all(|span| span.may_meet(store)).then_some(bytes)
+    }
 }
 
 /// What the kernel does with each word of its parameters.
@@ -176,7 +197,36 @@ pub fn summary(code: &Code) -> Result<Summary, Unknown> {
     for (word, based) in words.iter_mut().zip(based) {
         word.as_base = based;
     }
-    Ok(Summary { words, memory })
+    let signals = signals(code, &found.accesses, &words);
+    Ok(Summary { words, memory, signals })
+}
+
+fn signals(code: &Code, all: &[Seen], words: &[Word]) -> Option<u32> {
+    let only = |seen: &Seen| {
+        let mut bases = seen.bases.iter();
+        bases.next().filter(|&base| base != MEMORY && bases.next().is_none())
+    };
+    let polls: BTreeSet<usize> = code.polls().map(|at| at * INSTRUCTION).collect();
+    let polls: Vec<&Seen> = all.iter().filter(|seen| polls.contains(&seen.at)).collect();
+    let word = only(polls.first()?)?;
+    let is_loaded = |seen: &&Seen| only(seen) == Some(word) && seen.access.kind == AccessKind::Read;
+    let uses = words.get(word as usize / 8)?.uses;
+    if uses.atomic || !polls.iter().all(is_loaded) {
+        return None;
+    }
+    // A block comes before those that follow it. A function has blocks for each call.
+    let places = |at: usize| {
+        let blocks = code.graph.blocks.iter().enumerate();
+        blocks
+            .filter(move |(_, block)| block.instructions.contains(&(at / INSTRUCTION)))
+            .map(move |(block, _)| (block, at))
+    };
+    let is_store = |seen: &&Seen| {
+        only(seen) == Some(word) && seen.access.strong && seen.access.kind == AccessKind::Write
+    };
+    let stored = all.iter().filter(is_store).filter_map(|seen| places(seen.at).max()).min()?;
+    let polled = polls.iter().filter_map(|seen| places(seen.at).min()).min()?;
+    (stored < polled).then_some(word)
 }
 
 /// An access, and where it may be.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use cuda_kernel_access::code::{Code, Launch};
 use cuda_kernel_access::decode::{Operation, decode};
 use cuda_kernel_access::ptx::Module;
-use cuda_kernel_access::touch::{Rows, Span, Unknown, may_touch};
+use cuda_kernel_access::touch::{Rows, Span, Unknown, may_touch, summary};
 
 const TEXT: &str = include_str!("order.ptx");
 const WIDTH: u32 = 12;
@@ -163,6 +163,55 @@ fn what_is_read_in_a_loop_and_decides_nothing_is_not_waited_for() {
         );
         assert_eq!(code(&text, "waits").may_wait(), waits, "{body}");
     }
+}
+
+/// Blocks that signal the next one, as those of a scan, wait for nothing else.
+#[test]
+fn blocks_that_wait_for_blocks_of_the_same_launch_are_told_from_others() {
+    const STORE: &str = "    st.release.gpu.global.u32 [%own+4], %block;\n";
+    const LOAD: &str = "    ld.acquire.gpu.global.u32 %seen, [%own];";
+    let text = TEXT
+        .replacen("%seen, %thread;", "%seen, %thread, %block;\n    .reg .b64 %own;", 1)
+        .replacen(
+            "LOOP:\n    ld.volatile.global.u32 %seen, [%flag];",
+            &format!(
+                "    mov.u32 %block, %ctaid.x;\n    mul.wide.u32 %own, %block, 4;\n    \
+                 add.s64 %own, %flag, %own;\n{STORE}LOOP:\n{LOAD}"
+            ),
+            1,
+        );
+    let [flags, memory] = [TO + 0xffc, TO + 0x1_0000];
+    let ask = |text: &str| {
+        let code = code(text, "waits");
+        assert!(code.may_wait(), "{text}");
+        let parameters = [flags, memory, memory].map(u64::to_le_bytes).concat();
+        let spans = may_touch(&code, &Launch::new([16, 1, 1], [4, 1, 1], parameters));
+        let summary = summary(&code).expect("known");
+        (summary.signals, summary.signals_in(&code, &spans.expect("known")))
+    };
+    assert_eq!(ask(&text), (Some(0), Some(flags + 4..flags + 68)));
+    let after = format!("    @%again bra LOOP;\n{STORE}");
+    for (part, other, signals) in [
+        // What it waits for is set back, or is another one's.
+        (STORE, "", None),
+        ("    @%again bra LOOP;\n", &after, Some(0)),
+        (STORE, "    st.global.u32 [%own+4], %block;\n", None),
+        (STORE, "    st.release.gpu.global.u32 [%in], %block;\n", None),
+        (STORE, "    red.release.gpu.global.add.u32 [%own+4], 1;\n", None),
+        (LOAD, "    atom.acquire.gpu.global.or.b32 %seen, [%own], 0;", None),
+        (LOAD, "    ld.acquire.gpu.global.u32 %seen, [%in];", None),
+        // One place for all.
+        (STORE, "    st.release.gpu.global.u32 [%flag], %block;\n", Some(0)),
+        // Another column of the same table.
+        ("%own, %block, 4;", "%own, %block, 8;", Some(0)),
+    ] {
+        let changed = text.replacen(part, other, 1);
+        assert_ne!(changed, text, "{other}");
+        let (word, bytes) = ask(&changed);
+        assert_eq!((word, bytes.is_some()), (signals, other == after), "{other}");
+    }
+    let after = text.replacen(STORE, "", 1).replacen("    @%again bra LOOP;\n", &after, 1);
+    assert_eq!(ask(&after), (None, None));
 }
 
 /// A kernel that polls only if its parameters say so, as a matrix product that is split.
