@@ -34,10 +34,29 @@ pub(crate) struct Evaluated {
     pub(crate) sure: Vec<Touch>,
     /// All that it may do, if the code says it.
     pub(crate) bounds: Result<Bounds, Reason>,
-    /// Whether it may wait for other work through memory.
-    pub(crate) waits: bool,
+    /// For which other work it may wait through memory.
+    pub(crate) waits: Waits,
     /// What was asked of its threads.
     pub(crate) threads: Threads,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Waits {
+    None,
+    /// Its blocks wait for what other blocks of it store here.
+    Itself(Range<u64>),
+    Any,
+}
+
+impl Waits {
+    /// Whether it may wait for work, which may touch some bytes or not, or for what is ordered with that.
+    pub(crate) fn may_be_for(&self, touches: impl FnOnce(&Range<u64>) -> bool) -> bool {
+        match self {
+            Self::None => false,
+            Self::Itself(bytes) => touches(bytes),
+            Self::Any => true,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -129,11 +148,35 @@ impl Evaluated {
         let code = values.code.code()?;
         let sure = surely_touched(&code, &launch);
         let bounds = Bounds::new(values, &code, &launch);
-        let waits = match &bounds {
+        let may_wait = match &bounds {
             Ok(bounds) => code.may_wait_in(&bounds.spans),
             Err(_) => code.may_wait(),
         };
+        let waits = match &bounds {
+            _ if !may_wait => Waits::None,
+            // The host may have a part in what is in its memory.
+            Ok(Bounds { summary, spans }) if !values.is_of_host => {
+                summary.signals_in(&code, spans).map_or(Waits::Any, Waits::Itself)
+            }
+            _ => Waits::Any,
+        };
         Ok(Self { sure, bounds, waits, threads: Threads::default() })
+    }
+
+    /// Whether it may access any of these bytes: a launch that may not has no part in what is there.
+    fn may_touch(&self, own: &Values, bytes: &Range<u64>) -> bool {
+        own.words().iter().any(|word| bytes.contains(word))
+            || self.bounds.as_ref().map_or(true, |bounds| {
+                let is_bounded = |span: &&Span| {
+                    span.bytes.as_ref().is_some_and(|bytes| bytes.end - bytes.start < 1 << 32)
+                };
+                bounds.spans.iter().filter(is_bounded).any(|span| span.may_touch(bytes))
+            })
+    }
+
+    /// Whether one of two launches may wait for the other one, or for what is ordered with that.
+    pub(crate) fn may_wait_for(&self, (other, found): (&Values, &Self)) -> bool {
+        self.waits.may_be_for(|bytes| found.may_touch(other, bytes))
     }
 
     /// What all threads do, if they are not too many. Without time only if it was asked before.

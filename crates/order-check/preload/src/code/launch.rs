@@ -24,6 +24,7 @@ pub(crate) struct Values {
     pub(crate) code: Arc<KernelCode>,
     sizes: Sizes,
     words: Words,
+    pub(crate) is_of_host: bool,
 }
 
 /// The bytes of the parameters at their offsets.
@@ -39,9 +40,15 @@ enum Words {
 const INLINE: usize = 8;
 
 impl Values {
-    pub(crate) fn new(code: Arc<KernelCode>, sizes: Sizes, words: &[u64]) -> Self {
+    /// `is_of_host`: the host may access memory of which there is an address among the words.
+    pub(crate) fn new(
+        code: Arc<KernelCode>,
+        sizes: Sizes,
+        words: &[u64],
+        is_of_host: bool,
+    ) -> Self {
         let number = number(code.number, sizes, words);
-        Self { number, code, sizes, words: Words::new(words) }
+        Self { number, code, sizes, words: Words::new(words), is_of_host }
     }
 
     /// The words of the parameters.
@@ -114,7 +121,8 @@ mod tests {
         let code = Arc::new(KernelCode::new("kernel".to_owned(), 90, None));
         let before = BOXED.load(Ordering::Relaxed);
         let boxed = || BOXED.load(Ordering::Relaxed) - before;
-        let with = |count: u64| Values::new(code.clone(), [1; 6], &(1..=count).collect::<Vec<_>>());
+        let with =
+            |count: u64| Values::new(code.clone(), [1; 6], &(1..=count).collect::<Vec<_>>(), false);
         for count in [0, 1, 7, 8, 9, 100] {
             let values = with(count);
             assert_eq!(values.words(), (1..=count).collect::<Vec<_>>(), "{count}");
@@ -139,7 +147,7 @@ mod tests {
     fn launches_that_are_alike_have_one_number() {
         let codes = [(); 2].map(|()| Arc::new(KernelCode::new("kernel".to_owned(), 90, None)));
         let number = |code: &Arc<KernelCode>, sizes, words: &[u64]| {
-            Values::new(code.clone(), sizes, words).number
+            Values::new(code.clone(), sizes, words, false).number
         };
         let first = || number(&codes[0], [1, 2, 3, 4, 5, 6], &[7, 8]);
         assert_eq!(first(), first());

@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn pairs_that_are_alike_have_one_number() {
         let code = || Arc::new(KernelCode::new("kernel".to_owned(), 90, None));
-        let [one, two] = [(); 2].map(|()| Values::new(code(), [1; 6], &[7]));
+        let [one, two] = [(); 2].map(|()| Values::new(code(), [1; 6], &[7], false));
         let read = |first, bytes| Access::read(first, bytes);
         let number = |launch: &Values, allocations: &[(u64, u64)], kind, accesses: &[Access]| {
             let allocations: Vec<_> = allocations.iter().map(|(start, end)| *start..*end).collect();

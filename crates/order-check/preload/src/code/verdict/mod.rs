@@ -92,8 +92,10 @@ pub(crate) fn judge(report: &Report) -> Verdict {
     };
     let with_work = |at: usize, launch: &Values, other: &Side| match evaluate(at, launch) {
         Ok(found) => {
-            let verdict = of_launch_and_work((launch, &found), OtherWork::of(other), at, &question);
-            unless_it_waits(verdict, [0, 1].map(|side| side == at && found.waits))
+            let work = OtherWork::of(other);
+            let waits = found.waits.may_be_for(|bytes| work.hits(bytes));
+            let verdict = of_launch_and_work((launch, &found), work, at, &question);
+            unless_it_waits(verdict, [0, 1].map(|side| side == at && waits))
         }
         Err(unknown) => unknown,
     };
@@ -101,7 +103,9 @@ pub(crate) fn judge(report: &Report) -> Verdict {
         [Some(one), Some(two)] => match (evaluate(0, one), evaluate(1, two)) {
             (Ok(first), Ok(second)) => {
                 let verdict = of_two_launches([(one, &first), (two, &second)], &question);
-                unless_it_waits(verdict, [first.waits, second.waits])
+                let waits =
+                    [first.may_wait_for((two, &second)), second.may_wait_for((one, &first))];
+                unless_it_waits(verdict, waits)
             }
             // Of two that are not known the first is named.
             (Err(unknown), _) | (_, Err(unknown)) => unknown,

@@ -50,7 +50,10 @@ pub(crate) fn judge_nearby(
         Ok((_, found)) => size(found),
         Err(work) => work.accesses.len(),
     };
-    let waits = own.1.waits || other.as_ref().is_ok_and(|other| other.1.waits);
+    let waits = match &other {
+        Ok(other) => own.1.may_wait_for(*other) || other.1.may_wait_for(own),
+        Err(work) => own.1.waits.may_be_for(|bytes| work.hits(bytes)),
+    };
     if waits || size(own.1).saturating_mul(others) > COMPARISONS {
         return Verdict::Refuted;
     }

@@ -11,7 +11,7 @@ use cuda_order_check_engine::AccessKind;
 use super::accesses::{conflict, is_bounded, is_of_either, matters, may_be_of, some_of};
 use super::two_launches::of_two_launches;
 use super::{Bytes, Question, Reach, Verdict, WAITS, unless_it_waits};
-use crate::code::evaluated::{Bounds, Evaluated, Threads};
+use crate::code::evaluated::{Bounds, Evaluated, Threads, Waits};
 use crate::code::kernel::KernelCode;
 use crate::code::launch::Values;
 
@@ -41,7 +41,7 @@ fn evaluated(sure: &[(u64, KernelAccess)], perhaps: &[(u64, KernelAccess)]) -> E
     let summary = Arc::new(summary(&code).expect("it is known"));
     let bounds = Ok(Bounds { summary, spans });
     let threads = Threads::default();
-    Evaluated { sure: sure.iter().map(touch).collect(), bounds, waits: false, threads }
+    Evaluated { sure: sure.iter().map(touch).collect(), bounds, waits: Waits::None, threads }
 }
 
 /// Each kind of access with each: `+` needs an order.
@@ -165,7 +165,7 @@ fn bounds_say_something_up_to_their_ends() {
 #[test]
 fn a_kernel_writes_if_it_does_at_any_of_the_places() {
     let code = || Arc::new(KernelCode::new("kernel".to_owned(), 90, None));
-    let [one, two] = [(); 2].map(|()| Values::new(code(), [1; 6], &[]));
+    let [one, two] = [(); 2].map(|()| Values::new(code(), [1; 6], &[], false));
     let (memory, places) = (MEMORY..MEMORY + 4096, [MEMORY..MEMORY + 4, MEMORY + 64..MEMORY + 68]);
     let question = Question { shared: &[], memory: Some(&memory), reach: Reach::Code, time: None };
     let none: &[(u64, KernelAccess)] = &[];

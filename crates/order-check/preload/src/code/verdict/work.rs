@@ -36,7 +36,7 @@ impl<'a> OtherWork<'a> {
         Self { kind: other.kind, accesses: other.accesses, is_host: false }
     }
 
-    fn hits(&self, bytes: &Range<u64>) -> bool {
+    pub(super) fn hits(&self, bytes: &Range<u64>) -> bool {
         self.accesses.iter().any(|access| access.touches(bytes))
     }
 

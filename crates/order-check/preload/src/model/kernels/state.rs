@@ -342,7 +342,7 @@ impl Kernels {
             accesses.push(Access::new(kind, word, bytes));
         }
         if let Some(first) = accesses.first_mut() {
-            let values = Values::new(kernel.code.clone(), sizes, values);
+            let values = Values::new(kernel.code.clone(), sizes, values, some_of_host);
             first.set_launch(Launched::new(Arc::new(values)));
         }
         some_of_host

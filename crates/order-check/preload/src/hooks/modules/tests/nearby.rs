@@ -459,7 +459,7 @@ pub(super) fn kernels_without_an_allowance() {
     let code = || std::sync::Arc::new(KernelCode::new("of_no_image".into(), 90, None));
     let reason = |all| {
         set_spent(all);
-        let launch = Values::new(code(), [1; 6], &[]);
+        let launch = Values::new(code(), [1; 6], &[], false);
         launch.evaluate(NEARBY).expect_err("it has no image").into_owned()
     };
     assert_eq!(reason(true), "it would take too much time");

@@ -142,6 +142,56 @@ pub(super) fn kernels_that_wait() {
     }
 }
 
+/// A kernel whose blocks wait for each other, as those of a scan, is in no order with others by that,
+/// unless these have the place of its flags.
+pub(super) fn blocks_that_wait_for_each_other() {
+    const FLAGS: u64 = INPUT + 0x1000;
+    let text = String::from_utf8(image()).expect("text");
+    let poll = "LOOP:\n    ld.volatile.global.u32 %seen, [%flag];";
+    assert!(text.contains(poll));
+    let text = text.replacen("%seen, %thread;", "%seen, %thread, %block;\n    .reg .b64 %own;", 1);
+    let signals = "    mov.u32 %block, %ctaid.x;\n    mul.wide.u32 %own, %block, 4;\n    \
+         add.s64 %own, %flag, %own;\n    st.release.gpu.global.u32 [%own+4], %block;\nLOOP:\n    \
+         ld.acquire.gpu.global.u32 %seen, [%own];";
+    let text = text.replacen(poll, signals, 1).into_bytes();
+    fn scan(stream: Handle, flags: u64, to: u64) {
+        launch_of(WAITS, stream, [64, 1, 1, 256, 1, 1], &[flags, INPUT, to]);
+    }
+    let waits = "waits: it may wait for other work through memory";
+    let is_possible = || {
+        assert_eq!(found(), NONE);
+        assert!(possible()[1].contains(waits), "{:?}", possible());
+    };
+    let written = ["certain: 0..4 1020..1024 writes writes"];
+    for upload_first in [true, false] {
+        let [a, b] = with_image("", text.clone());
+        let does = [|stream| upload(stream, 0), |stream| scan(stream, FLAGS, MEMORY)];
+        let (one, two) = if upload_first { (does[0], does[1]) } else { (does[1], does[0]) };
+        one(a);
+        two(b);
+        assert_eq!(found(), written);
+        assert_eq!(possible(), NONE);
+        // The flags themselves.
+        let [a, b] = with_image("", text.clone());
+        let does = [|stream| upload(stream, 0), |stream| scan(stream, MEMORY + 4, INPUT + 2048)];
+        let (one, two) = if upload_first { (does[0], does[1]) } else { (does[1], does[0]) };
+        one(a);
+        two(b);
+        is_possible();
+    }
+    // Another kernel, with flags elsewhere and with the same.
+    for (flags, shared) in [(FLAGS + 0x1000, false), (FLAGS, true), (FLAGS + 4, true)] {
+        let [a, b] = with_image("", text.clone());
+        scan(a, FLAGS, MEMORY);
+        scan(b, flags, MEMORY);
+        if shared {
+            is_possible();
+        } else {
+            assert_eq!(found().len(), 1, "{flags:x}");
+        }
+    }
+}
+
 /// Where a thread surely is, and where the other kernel may be. Bounds of both are not enough.
 pub(super) fn bounds_alone() {
     // It writes where the flag is set, and does not wait for it.
