@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use crate::callees;
 use crate::container::Kernel;
-use crate::decode::{DecodeError, INSTRUCTION, Instruction, Operand, Operation, Register};
+use crate::decode::{
+    AccessKind, DecodeError, INSTRUCTION, Instruction, Operand, Operation, Register,
+};
 use crate::division;
 use crate::flow::{Graph, NoGraph};
 use crate::instruction::is_access;
@@ -190,6 +192,18 @@ impl Code {
         let all = self.graph.blocks.iter().flat_map(|block| block.instructions.clone());
         all.filter(|&index| self.instructions.get(index).is_some_and(is_access))
             .map(|index| index * INSTRUCTION)
+    }
+
+    /// Whether others may learn from what it stores that earlier stores have been made: it has a fence, or
+    /// writes in a strong way, or by an atomic operation.
+    pub fn may_signal(&self) -> bool {
+        self.instructions.iter().any(|one| match one.operation {
+            Operation::Other(name) => name == "MEMBAR",
+            Operation::Access(access) => {
+                is_access(one) && access.strong && access.kind != AccessKind::Read
+            }
+            _ => false,
+        })
     }
 
     /// The indices of the accesses by which it may wait.

@@ -73,6 +73,21 @@ fn parts_of_a_cube_meet_if_they_share_a_byte() {
 }
 
 #[test]
+fn a_kernel_with_a_fence_or_a_strong_store_may_signal() {
+    let store = "    st.global.f32 [%out], %value;";
+    for (other, signals) in [
+        (store, false),
+        ("    st.relaxed.gpu.global.f32 [%out], %value;", true),
+        ("    st.volatile.shared.f32 [%out], %value;", false),
+        ("    red.global.add.f32 [%out], %value;", true),
+        ("    membar.sys;\n    st.global.f32 [%out], %value;", true),
+        ("    fence.acq_rel.sys;\n    st.global.f32 [%out], %value;", true),
+    ] {
+        assert_eq!(code(&TEXT.replace(store, other), "waits").may_signal(), signals, "{other}");
+    }
+}
+
+#[test]
 fn a_kernel_that_polls_may_wait() {
     assert!(code(TEXT, "waits").may_wait());
     assert!(!code(TEXT, "part_of_cube").may_wait());

@@ -71,9 +71,7 @@ const COMPUTED: [&str; 60] = [
 ];
 
 /// Instructions that write no register and no memory but that of a block. A prefetch is no access.
-const WITHOUT_RESULT: [&str; 10] = [
-    "membar",
-    "fence",
+const WITHOUT_RESULT: [&str; 8] = [
     "nanosleep",
     "pmevent",
     "griddepcontrol",
@@ -226,6 +224,8 @@ impl<'a> Translator<'_, 'a> {
             "bar" | "barrier" => {}
             "mbarrier" if !matches!(operands.first(), Some(parse::Operand::Name(_))) => {}
             "mbarrier" => self.computed(operands)?,
+            // Its name is that of machine code.
+            "membar" | "fence" => drop(self.emit(Operation::Other("MEMBAR"), None, Vec::new())),
             base if WITHOUT_RESULT.contains(&base) => {}
             base if COMPUTED.contains(&base) => self.computed(operands)?,
             _ => return Err(PtxError::Instruction(self.line)),

@@ -36,6 +36,8 @@ pub(crate) struct Evaluated {
     pub(crate) bounds: Result<Bounds, Reason>,
     /// For which other work it may wait through memory.
     pub(crate) waits: Waits,
+    /// Whether the host may learn from memory how far it is.
+    pub(crate) may_signal: bool,
     /// What was asked of its threads.
     pub(crate) threads: Threads,
 }
@@ -160,7 +162,8 @@ impl Evaluated {
             }
             _ => Waits::Any,
         };
-        Ok(Self { sure, bounds, waits, threads: Threads::default() })
+        let may_signal = values.is_of_host && code.may_signal();
+        Ok(Self { sure, bounds, waits, may_signal, threads: Threads::default() })
     }
 
     /// Whether it may access any of these bytes: a launch that may not has no part in what is there.

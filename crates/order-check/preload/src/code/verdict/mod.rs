@@ -75,6 +75,8 @@ enum Reach {
 
 const WAITS: &str = "it may wait for other work through memory, and such an order is not seen";
 
+const SIGNALS: &str = "the host may see in memory how far it is, and such an order is not seen";
+
 /// A report of which one side is a launch, or both. It may have the code of kernels decoded.
 pub(crate) fn judge(report: &Report) -> Verdict {
     let sides = [&report.first, &report.second];
@@ -95,6 +97,9 @@ pub(crate) fn judge(report: &Report) -> Verdict {
             let work = OtherWork::of(other);
             let waits = found.waits.may_be_for(|bytes| work.hits(bytes));
             let verdict = of_launch_and_work((launch, &found), work, at, &question);
+            if is_sure(&verdict) && found.may_signal && work.is_host() {
+                return Verdict::Possible(at, SIGNALS.into());
+            }
             unless_it_waits(verdict, [0, 1].map(|side| side == at && waits))
         }
         Err(unknown) => unknown,
@@ -122,10 +127,14 @@ fn launch_of(side: &Side) -> Option<&Values> {
 
 /// Kernels that wait for each other, as those of NCCL do, are in an order that no call makes.
 fn unless_it_waits(verdict: Verdict, waits: [bool; 2]) -> Verdict {
-    match (&verdict, waits.iter().position(|waits| *waits)) {
-        (Verdict::Certain(_) | Verdict::Likely(_), Some(at)) => Verdict::Possible(at, WAITS.into()),
+    match waits.iter().position(|waits| *waits) {
+        Some(at) if is_sure(&verdict) => Verdict::Possible(at, WAITS.into()),
         _ => verdict,
     }
+}
+
+fn is_sure(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Certain(_) | Verdict::Likely(_))
 }
 
 /// Whether a launch was evaluated, and what it meets needs no order with it. Nothing is decoded and no

@@ -210,6 +210,23 @@ fn flags() {
         assert!(!readable(memory as usize));
         done(a);
     }
+    // What it writes before a fence, or before a flag elsewhere, may have been waited for.
+    let weak = text.replace("ld.volatile.global", "ld.global");
+    let ret = "    st.global.f32 [%out], %value;\n";
+    assert!(weak.contains(ret));
+    for more in [
+        "    membar.sys;\n    st.global.u32 [%flag], 1;\n",
+        "    st.volatile.global.u32 [%flag], 1;\n",
+    ] {
+        let text = weak.replacen(ret, &format!("{ret}{more}"), 1);
+        let [a, _] = with_host("", (text + "\0").into_bytes());
+        let memory = pages(Memory::Host);
+        launch(WAITS, a, &[memory + PAGE as u64, INPUT + 1024, memory]);
+        read(memory);
+        assert_eq!(kinds(), NONE, "{more}");
+        assert!(possible()[1].contains("the host may see in memory"), "{:?}", possible());
+        done(a);
+    }
     let [a, _] = with_host("", whole());
     let memory = pages(Memory::Managed);
     launch(REDUCTIONS, a, &[memory, memory + 64, memory + 128, memory + 192, INPUT, 1]);
