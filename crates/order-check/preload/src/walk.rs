@@ -31,7 +31,6 @@ use cuda_order_check_engine::{Call as Made, ThreadId};
 
 use crate::call::{Call, Code, OK, thread};
 use crate::guard;
-use crate::model::host_functions::take_posted;
 use crate::model::memory::forget_gone;
 use crate::model::pinned::{host_accesses, settle_copies};
 use crate::model::threads::{note_end, threads_ended};
@@ -151,7 +150,6 @@ impl Watch {
     /// Before the next call: what waits for it.
     pub(crate) fn catch_up(&mut self) {
         self.submit_waiting();
-        take_posted(self);
         host_accesses(self);
     }
 

@@ -4,15 +4,17 @@ use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
 use cuda_events::sys::CUDA_EXTERNAL_MEMORY_BUFFER_DESC;
-use cuda_order_check_engine::ThreadId;
 use cuda_order_check_engine::feed::Memory;
+use cuda_order_check_engine::{Access, ThreadId};
 
 use crate::call::{Address, Call, Code, Handle, OK, thread};
 use crate::callbacks::post;
 use crate::hooks::{copies, memory, streams};
 use crate::model::copies::blocks::Block;
 use crate::model::host_functions::state::{Posted, have_posted};
+use crate::model::pinned::host_accesses;
 use crate::model::threads::{ENDED, HAVE_ENDED};
+use crate::pinned::faults::note;
 use crate::settings::Settings;
 use crate::start::start;
 use crate::walk::{begin_call, locked};
@@ -74,6 +76,35 @@ fn a_host_function_does_not_wait_for_a_call_that_asks_the_driver() {
     assert!(!before && after && !have_posted(), "it counts with the next call");
     let own = cuda_order_check_engine::By::Thread(ThreadId(thread()));
     assert!(by != own, "the function has run on a thread of its own");
+}
+
+/// The function begins, and accesses memory, after the next call has looked for its begin.
+#[test]
+fn an_access_in_a_host_function_comes_after_its_begin() {
+    const BYTES: [usize; 2] = [0x7000, 0x7100];
+    let _turn = TURN.lock();
+    start(&|_| core::ptr::null_mut(), &Settings::default());
+    let call = Call { name: "cuLaunchHostFunc", per_thread: false };
+    let submitted = begin_call(&call, |watch| {
+        let stream = watch.stream(&call, 0x100);
+        watch.feed.work(stream, &[Access::write(0x7000, 0x100)]);
+        watch.feed.function(stream, 8);
+        watch.feed.observer().reported()
+    });
+    let asks = WATCH.lock().expect("nobody panics with it");
+    std::thread::spawn(|| {
+        post(Posted::Begins(8));
+        note(BYTES, false, "a load", 0);
+        post(Posted::Ends(8));
+    })
+    .join()
+    .expect("it ends");
+    drop(asks);
+    let found = locked(|watch| {
+        host_accesses(watch);
+        watch.feed.observer().reported()
+    });
+    assert!(found.is_some() && found == submitted, "{found:?}, and {submitted:?} before");
 }
 
 unsafe extern "C" fn context(context: *mut Handle) -> Code {

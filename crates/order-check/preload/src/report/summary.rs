@@ -8,7 +8,6 @@ use crate::call::threads;
 use crate::code::nearby::uncompared;
 use crate::code::verdict::judge;
 use crate::lock::Guard;
-use crate::model::host_functions::take_posted;
 use crate::model::pinned::stop_watching;
 use crate::names::is_like_a_hooked_one;
 use crate::pinned::faults::Inside;
@@ -61,7 +60,6 @@ pub(crate) fn lock_at_end() -> Option<Guard<'static, Option<Watch>>> {
 
 pub(crate) fn sum_up(watch: &mut Watch) {
     watch.submit_waiting();
-    take_posted(watch);
     let of_host = watch.pinned.lines();
     stop_watching(watch);
     let unlisted = crate::hooks::unlisted();

@@ -10,6 +10,7 @@ use cuda_order_check_engine::trace::{Trace, file_of};
 use cuda_order_check_engine::{Access, Call as Made, GraphId, StreamId};
 
 use crate::call::Address;
+use crate::model::host_functions::take_posted;
 use crate::model::pinned::state::{Region, STREAMS, State, Watched, is_of, text_of};
 use crate::model::values::state::Pending;
 use crate::pinned::accesses::EarlyAccess;
@@ -86,15 +87,19 @@ pub(crate) fn stop_watching_copies(watch: &mut Watch) {
     watch.pinned.unwatch(|_| true);
 }
 
-/// A hook begins: what the host has accessed meanwhile.
+/// A hook begins: what host functions have posted, and what the host has accessed meanwhile.
 pub(crate) fn host_accesses(watch: &mut Watch) {
     if faults::is_around() && matches!(watch.pinned.state, State::On) {
         watch.pinned.turn_off("a library was opened with RTLD_DEEPBIND");
     }
-    if !has_more() {
+    let more = has_more();
+    // An access in a host function is noted after the post of the function's begin, by the same
+    // thread. So whoever takes the posts after the accesses has the begin of each.
+    let early = if more { accesses::take() } else { Vec::new() };
+    take_posted(watch);
+    if !more {
         return;
     }
-    let early = accesses::take();
     if !early.is_empty() {
         // The host may have seen a value first.
         watch.look_at_values_before_accesses();
