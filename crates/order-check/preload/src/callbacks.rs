@@ -8,9 +8,10 @@ use std::sync::{Arc, PoisonError, TryLockError};
 use crate::call::{Code, Handle, thread};
 use crate::guard;
 use crate::model::host_functions::apply_posted;
-use crate::model::host_functions::state::{HAVE_POSTED, Host, POSTED, Posted};
+use crate::model::host_functions::state::{HAVE_POSTED, Host, POSTED, Post, Posted};
 use crate::model::pinned::settle_copies;
 use crate::model::user_objects::state::Destructor;
+use crate::pinned::accesses::next_order;
 use crate::pinned::faults::Inside;
 use crate::watch::WATCH;
 
@@ -60,7 +61,7 @@ pub(crate) fn post(posted: Posted) {
         }
         Err(TryLockError::WouldBlock) => {
             let mut all = POSTED.lock().unwrap_or_else(PoisonError::into_inner);
-            all.push((thread, posted));
+            all.push(Post { order: next_order(), thread, posted });
             HAVE_POSTED.store(true, Ordering::Release);
         }
         // An error has switched the checker off.

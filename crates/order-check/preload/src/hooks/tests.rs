@@ -78,9 +78,10 @@ fn a_host_function_does_not_wait_for_a_call_that_asks_the_driver() {
     assert!(by != own, "the function has run on a thread of its own");
 }
 
-/// The function begins, and accesses memory, after the next call has looked for its begin.
+/// The function begins, accesses memory that is written before and after it, and ends, while others
+/// have the lock.
 #[test]
-fn an_access_in_a_host_function_comes_after_its_begin() {
+fn an_access_in_a_host_function_is_between_its_begin_and_its_end() {
     const BYTES: [usize; 2] = [0x7000, 0x7100];
     let _turn = TURN.lock();
     start(&|_| core::ptr::null_mut(), &Settings::default());
@@ -89,6 +90,7 @@ fn an_access_in_a_host_function_comes_after_its_begin() {
         let stream = watch.stream(&call, 0x100);
         watch.feed.work(stream, &[Access::write(0x7000, 0x100)]);
         watch.feed.function(stream, 8);
+        watch.feed.work(stream, &[Access::write(0x7000, 0x100)]);
         watch.feed.observer().reported()
     });
     let asks = WATCH.lock().expect("nobody panics with it");

@@ -51,6 +51,11 @@ static ORDER: AtomicU64 = AtomicU64::new(0);
 /// How many accesses found no place.
 static LOST: AtomicU64 = AtomicU64::new(0);
 
+/// A number for what happens now. What one thread does later has a larger one.
+pub(crate) fn next_order() -> u64 {
+    ORDER.fetch_add(1, Ordering::Relaxed)
+}
+
 /// Notes an access for the next hook, without a lock.
 pub(crate) fn note(fill: impl FnOnce(&mut EarlyAccess)) {
     let claim = |slot: &&Slot| {
@@ -62,7 +67,7 @@ pub(crate) fn note(fill: impl FnOnce(&mut EarlyAccess)) {
     };
     // SAFETY: this thread has set the state to 1.
     fill(unsafe { &mut *slot.access.get() });
-    slot.order.store(ORDER.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+    slot.order.store(next_order(), Ordering::Relaxed);
     slot.state.store(2, Ordering::Release);
     WAITING.fetch_add(1, Ordering::Release);
 }
@@ -77,8 +82,8 @@ pub(crate) fn lost() -> u64 {
     LOST.load(Ordering::Relaxed)
 }
 
-/// The accesses that wait, the oldest first. The caller has the watch's lock.
-pub(crate) fn take() -> Vec<EarlyAccess> {
+/// The accesses that wait, each with its number, the oldest first. The caller has the watch's lock.
+pub(crate) fn take() -> Vec<(u64, EarlyAccess)> {
     if WAITING.load(Ordering::Relaxed) == 0 {
         return Vec::new();
     }
@@ -94,7 +99,7 @@ pub(crate) fn take() -> Vec<EarlyAccess> {
         }
     }
     all.sort_unstable_by_key(|(order, _)| *order);
-    all.into_iter().map(|(_, access)| access).collect()
+    all
 }
 
 #[cfg(test)]
@@ -112,7 +117,7 @@ mod tests {
             first.name = "first";
         });
         assert!(any());
-        let names = || take().into_iter().map(|access| access.name).collect::<Vec<_>>();
+        let names = || take().into_iter().map(|(_, access)| access.name).collect::<Vec<_>>();
         assert_eq!(names(), ["second", "first"]);
         assert!(!any());
         let before = lost();

@@ -3,20 +3,10 @@
 pub(crate) mod nodes;
 pub(crate) mod state;
 
-use core::sync::atomic::Ordering;
-use std::sync::PoisonError;
-
-use crate::model::host_functions::state::{HAVE_POSTED, POSTED, Posted};
+use crate::model::host_functions::state::Posted;
 use crate::watch::Watch;
 
-/// Takes the posts since the last call.
-pub(crate) fn take_posted(watch: &mut Watch) {
-    if HAVE_POSTED.swap(false, Ordering::Acquire) {
-        let all = std::mem::take(&mut *POSTED.lock().unwrap_or_else(PoisonError::into_inner));
-        all.into_iter().for_each(|(thread, posted)| apply_posted(watch, thread, posted));
-    }
-}
-
+/// A function begins or ends on a thread of the driver.
 pub(crate) fn apply_posted(watch: &mut Watch, thread: u64, posted: Posted) {
     watch.feed.observer_mut().thread_of_host_function = Some(thread);
     match posted {

@@ -67,12 +67,19 @@ pub(crate) enum Posted {
     DestructorEnds,
 }
 
-/// The posts of the time in which others had the checker's lock, each with its thread.
-pub(crate) static POSTED: Lock<Vec<(u64, Posted)>> = Lock::new(Rank::Posted, Vec::new());
+/// A post, with its number among the accesses of the host, and its thread.
+pub(crate) struct Post {
+    pub(crate) order: u64,
+    pub(crate) thread: u64,
+    pub(crate) posted: Posted,
+}
+
+/// The posts of the time in which others had the checker's lock.
+pub(crate) static POSTED: Lock<Vec<Post>> = Lock::new(Rank::Posted, Vec::new());
 
 pub(crate) static HAVE_POSTED: AtomicBool = AtomicBool::new(false);
 
-/// Whether [`take_posted`](super::take_posted) has something to take.
+/// Whether [`host_accesses`](crate::model::pinned::host_accesses) has posts to take.
 pub(crate) fn have_posted() -> bool {
     HAVE_POSTED.load(Ordering::Acquire)
 }

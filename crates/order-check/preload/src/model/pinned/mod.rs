@@ -3,14 +3,16 @@
 
 pub(crate) mod state;
 
+use core::sync::atomic::Ordering;
 use std::cell::OnceCell;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use cuda_order_check_engine::trace::{Trace, file_of};
 use cuda_order_check_engine::{Access, Call as Made, GraphId, StreamId};
 
 use crate::call::Address;
-use crate::model::host_functions::take_posted;
+use crate::model::host_functions::apply_posted;
+use crate::model::host_functions::state::{HAVE_POSTED, POSTED, Post, have_posted};
 use crate::model::pinned::state::{Region, STREAMS, State, Watched, is_of, text_of};
 use crate::model::values::state::Pending;
 use crate::pinned::accesses::EarlyAccess;
@@ -92,21 +94,32 @@ pub(crate) fn host_accesses(watch: &mut Watch) {
     if faults::is_around() && matches!(watch.pinned.state, State::On) {
         watch.pinned.turn_off("a library was opened with RTLD_DEEPBIND");
     }
-    let more = has_more();
-    // An access in a host function is noted after the post of the function's begin, by the same
-    // thread. So whoever takes the posts after the accesses has the begin of each.
-    let early = if more { accesses::take() } else { Vec::new() };
-    take_posted(watch);
-    if !more {
+    if !has_more() && !have_posted() {
         return;
     }
+    // A function that runs now cannot post its end meanwhile. So each access that is taken has its
+    // begin among the posts, and each end that is taken has its accesses.
+    let (posts, early) = {
+        let mut posts = POSTED.lock().unwrap_or_else(PoisonError::into_inner);
+        HAVE_POSTED.store(false, Ordering::Relaxed);
+        (std::mem::take(&mut *posts), accesses::take())
+    };
     if !early.is_empty() {
         // The host may have seen a value first.
         watch.look_at_values_before_accesses();
+    }
+    // In the order in which they came: work that waits for the end of a function is after its
+    // accesses.
+    let mut posts = posts.into_iter().peekable();
+    for (order, access) in early {
+        while let Some(Post { thread, posted, .. }) = posts.next_if(|post| post.order < order) {
+            apply_posted(watch, thread, posted);
+        }
         let caller = watch.feed.caller();
-        early.into_iter().for_each(|access| host_access(watch, access));
+        host_access(watch, access);
         watch.feed.resume(caller);
     }
+    posts.for_each(|Post { thread, posted, .. }| apply_posted(watch, thread, posted));
     let now = watch.pinned.begin.elapsed().as_secs();
     let budget = &mut watch.pinned.budget;
     protection::close_holes(|[first, end]| budget.allows(now, first, (end - first) / PAGE));
