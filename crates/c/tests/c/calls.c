@@ -347,7 +347,7 @@ static void contexts(CUdevice device, CUcontext primary, CUstream raw) {
     /* The legacy default stream of the current context. */
     OK(cutl_stream_adopt(NULL, NULL, &fallback));
     OK(cutl_file_create(primary, 0, &file));
-    IS(CUTL_ERROR_CONTEXT, "make a TimelineFile", cutl_timeline_create_in_file(other, file, &none));
+    IS(CUTL_ERROR_CONTEXT, "two contexts", cutl_timeline_create_in_file(other, file, &none));
     OK(cutl_timeline_create(other, &timeline));
     OK(cutl_timeline_signal(timeline, &point));
     OK(cutl_stream_wait(stream, &point));
