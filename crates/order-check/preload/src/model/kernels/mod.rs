@@ -42,7 +42,8 @@ pub(crate) fn launched(watch: &mut Watch, call: &Call, launch: &KernelLaunch<'_>
             // SAFETY: what the program gave to the call.
             unsafe { kernel.values(parameters, extra, &mut waiting.values) };
             let values = waiting.values.get(first..).unwrap_or_default();
-            is_of_host = kernel.addresses(values).any(|word| pinned.is_of_host(word));
+            is_of_host = pinned.may_be_of_host(values)
+                && kernel.addresses(values).any(|word| pinned.of_host(word).is_some());
         }
         Submitted::Launch { function, sizes, end: waiting.values.len() }
     });

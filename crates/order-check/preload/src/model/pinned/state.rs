@@ -101,12 +101,16 @@ impl Pinned {
         Some(base..base + region.bytes)
     }
 
-    /// Whether there is such memory around it. Launches ask for each of their words.
-    pub(crate) fn is_of_host(&self, address: u64) -> bool {
+    /// Whether one of these words may be an address of such memory: whether it lies between the first
+    /// and the last byte of all of it. A launch may have hundreds of words, and mostly has none there.
+    pub(crate) fn may_be_of_host(&self, words: &[u64]) -> bool {
         let ends = self.regions.first_key_value().zip(self.regions.last_key_value());
-        ends.is_some_and(|((first, _), (last, of))| {
-            (*first..last.saturating_add(of.bytes)).contains(&address)
-        }) && self.of_host(address).is_some()
+        let Some(((first, _), (last, region))) = ends.filter(|_| self.is_on()) else {
+            return false;
+        };
+        let bytes = last.saturating_add(region.bytes) - first;
+        // Without a way out in the midst, so that it costs the fewest instructions.
+        words.iter().fold(false, |found, word| found | (word.wrapping_sub(*first) < bytes))
     }
 
     /// Whether a load there does nothing: a register of a device, say, may be registered, too.
