@@ -313,6 +313,12 @@ impl<O: Observer> CallFeed<O> {
         self.begin_within("a host function");
     }
 
+    /// Whether a host function runs on this thread: it has begun and not ended.
+    #[must_use]
+    pub fn runs_function(&self, thread: ThreadId) -> bool {
+        self.running.contains_key(&thread)
+    }
+
     pub(super) fn new_function(&mut self) -> FunctionId {
         self.last_function += 1;
         FunctionId(self.last_function)

@@ -68,8 +68,9 @@ pub(crate) fn note(fill: impl FnOnce(&mut EarlyAccess)) {
     // SAFETY: this thread has set the state to 1.
     fill(unsafe { &mut *slot.access.get() });
     slot.order.store(next_order(), Ordering::Relaxed);
-    slot.state.store(2, Ordering::Release);
+    // First, so that whoever takes it never counts below zero.
     WAITING.fetch_add(1, Ordering::Release);
+    slot.state.store(2, Ordering::Release);
 }
 
 /// Whether accesses wait.

@@ -8,7 +8,7 @@ use std::cell::OnceCell;
 use std::sync::{Arc, PoisonError};
 
 use cuda_order_check_engine::trace::{Trace, file_of};
-use cuda_order_check_engine::{Access, Call as Made, GraphId, StreamId};
+use cuda_order_check_engine::{Access, Call as Made, GraphId, StreamId, ThreadId};
 
 use crate::call::Address;
 use crate::model::host_functions::apply_posted;
@@ -104,16 +104,18 @@ pub(crate) fn host_accesses(watch: &mut Watch) {
         HAVE_POSTED.store(false, Ordering::Relaxed);
         (std::mem::take(&mut *posts), accesses::take())
     };
-    if !early.is_empty() {
-        // The host may have seen a value first.
-        watch.look_at_values_before_accesses();
-    }
     // In the order in which they came: work that waits for the end of a function is after its
     // accesses.
-    let mut posts = posts.into_iter().peekable();
+    let (mut posts, mut has_looked) = (posts.into_iter().peekable(), false);
     for (order, access) in early {
         while let Some(Post { thread, posted, .. }) = posts.next_if(|post| post.order < order) {
             apply_posted(watch, thread, posted);
+        }
+        if !has_looked && !watch.feed.runs_function(ThreadId(access.thread)) {
+            // The host may have seen a value first. What a function accesses is before values that are
+            // written after its end.
+            watch.look_at_values_before_accesses();
+            has_looked = true;
         }
         let caller = watch.feed.caller();
         host_access(watch, access);
@@ -134,8 +136,7 @@ pub(crate) fn host_access(watch: &mut Watch, early: EarlyAccess) {
         return;
     }
     watch.seen.calls += 1;
-    let mut call =
-        Made::new(early.name, watch.seen.calls, cuda_order_check_engine::ThreadId(early.thread));
+    let mut call = Made::new(early.name, watch.seen.calls, ThreadId(early.thread));
     call.backtrace = Some(Arc::new(Trace::of_frames(frames, python.unwrap_or_default())));
     watch.feed.resume(call);
     // What waits for a host function or a value is not over, and comes to the checker later.
