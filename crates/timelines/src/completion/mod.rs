@@ -249,6 +249,7 @@ mod tests {
 
     /// However often it is polled, the poller has it once, and asks for it once a round.
     #[test]
+    #[cfg_attr(miri, ignore = "it runs on the software driver, with which it takes Miri minutes")]
     #[allow(unsafe_code)]
     fn a_future_is_registered_once() {
         let soft = SoftDriver::new();

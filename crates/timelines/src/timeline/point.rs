@@ -368,6 +368,7 @@ mod tests {
     /// A point that is reached when a question about its context fails has been read, too. One that
     /// is not has not.
     #[test]
+    #[cfg_attr(miri, ignore = "it runs on the software driver, with which it takes Miri minutes")]
     #[allow(unsafe_code)]
     fn a_point_that_is_reached_after_a_failed_question_was_read() {
         let soft = SoftDriver::new();
