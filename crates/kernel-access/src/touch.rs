@@ -26,7 +26,7 @@ use std::fmt;
 use std::ops::Range;
 
 use crate::code::{Code, Launch};
-use crate::decode::{Access, AccessKind, INSTRUCTION};
+use crate::decode::{Access, AccessKind, INSTRUCTION, Space};
 use crate::evaluate::{Evaluator, Found, Seen};
 use crate::parameters::{Unread, bytes_read_by};
 use crate::symbols::Gaps;
@@ -335,7 +335,8 @@ pub fn may_touch(code: &Code, launch: &Launch) -> Result<Vec<Span>, Unknown> {
             (Some(_), Some(low)) => gaps.iter().filter_map(|gaps| rows(gaps, count, low)).collect(),
             _ => Vec::new(),
         };
-        let from_memory = others.iter().any(|word| word == MEMORY);
+        // Which part of a tensor is copied is not known, as with an index from memory.
+        let from_memory = access.space == Space::Tensor || others.iter().any(|word| word == MEMORY);
         // A function that is called from several places has several.
         match spans.iter_mut().find(|span| span.at == at) {
             None => {
