@@ -39,7 +39,7 @@ impl Symbols {
                 form.plus(-1, &Form::symbol(symbol)).and_then(|others| of.plus(by, &others))
         {
             let quotient = self.quotient(&both, by_both, facts)?;
-            self.relate(form, divisor, &quotient);
+            self.relate(form, divisor, (&both, by_both), &quotient);
             return Some(quotient);
         }
         let common = form.terms.iter().fold(0, |common, term| gcd(common, term.1));
@@ -123,16 +123,26 @@ impl Symbols {
 
     /// Keeps what the remainder of a form can be, if its quotient is also another form's: the row of a
     /// picture, which is a quotient, has a remainder among the rows of all pictures.
-    fn relate(&mut self, form: &Form, divisor: i128, quotient: &Form) {
-        let is_quotient = |symbol: Symbol| {
-            matches!(self.symbols.get(symbol as usize), Some((Kind::Quotient(..), _)))
-        };
-        let last = quotient.terms.iter().rev().map(|term| term.0);
-        let (Some(symbol), Some(rest)) =
-            (last.into_iter().find(|&symbol| is_quotient(symbol)), form.plus(-divisor, quotient))
-        else {
+    ///
+    /// Only if the quotient is by definition the one of `both`, or of that without a common factor: one
+    /// that was made simpler by what is known just now is not the other form's everywhere.
+    fn relate(
+        &mut self,
+        form: &Form,
+        divisor: i128,
+        (both, by_both): (&Form, i128),
+        quotient: &Form,
+    ) {
+        let &[(symbol, 1)] = &quotient.terms[..] else { return };
+        let Some((Kind::Quotient(of, by, _), _)) = self.symbols.get(symbol as usize) else {
             return;
         };
+        let factor = by_both / by;
+        let is_same = quotient.constant == 0
+            && by.checked_mul(factor) == Some(by_both)
+            && of.constant == both.constant.div_euclid(factor)
+            && of.times(factor).is_some_and(|of| of.terms == both.terms);
+        let Some(rest) = form.plus(-divisor, quotient).filter(|_| is_same) else { return };
         let other = Form::number(divisor - 1).plus(-1, &rest);
         let mut reach = self.reach_of(&rest);
         if let Some((Kind::Quotient(_, _, division), _)) = self.symbols.get_mut(symbol as usize)
@@ -226,6 +236,27 @@ mod tests {
             sum = sum.checked_add(number.checked_mul(factor)?)?;
         }
         Some(sum)
+    }
+
+    /// What makes a quotient simple on one path says nothing on another.
+    #[test]
+    fn a_quotient_under_facts_bounds_nothing_without_them() {
+        let mut symbols = Symbols::default();
+        let [block, thread] =
+            [63, 255].map(|most| Form::symbol(symbols.fixed(0, most, Words::new())));
+        let none = Facts::default();
+        let row = symbols.quotient(&block, 8, &none).unwrap();
+        let quarter = symbols.quotient(&thread, 4, &none).unwrap();
+        let place = quarter.plus(32, &row).unwrap();
+        let mut facts = Facts::default();
+        facts.push(Form::number(127).plus(-1, &thread).unwrap());
+        assert_eq!(symbols.quotient(&place, 32, &facts), Some(row));
+        let mut others = Facts::default();
+        others.push(Form::number(300).plus(-1, &place).unwrap());
+        for facts in [none, others] {
+            let (low, high) = symbols.bounds(&place, &facts);
+            assert!(low <= Some(0) && high >= Some(7 * 32 + 63), "{high:?}");
+        }
     }
 
     #[test]
