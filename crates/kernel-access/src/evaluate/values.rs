@@ -214,6 +214,10 @@ impl Evaluator<'_> {
         let (low, high) = self.symbols.bounds(&place, &state.facts);
         let (low, high) =
             (low.unwrap_or(0).max(0), high.map_or(last.into(), |high| high.min(last.into())));
+        // The first of the places, which are so many bytes apart.
+        let step = place.terms.iter().fold(0, |step, term| gcd(step, term.1));
+        let ahead = (place.constant - low).checked_rem_euclid(step).unwrap_or(0);
+        let low = low + ahead;
         (low <= high).then_some((place, (low as u32, high as u32)))
     }
 
