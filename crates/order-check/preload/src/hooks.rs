@@ -12,8 +12,8 @@ use run::{Argument, run};
 
 use crate::abi::{compare, name};
 use crate::call::{Call, Function};
-use crate::model::graphs::state::NodePlace;
-use crate::model::host_functions::state::Callback;
+use crate::model::graphs::by_handle::NodePlace;
+use crate::model::host_functions::executions::Callback;
 use crate::names::{are_hooked, edited, may_order};
 use crate::settings::Settings;
 use crate::start;

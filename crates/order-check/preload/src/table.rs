@@ -24,8 +24,8 @@ use crate::hooks::{
     user_objects, values,
 };
 use crate::model::copies::blocks::{Block, OfBatch};
-use crate::model::host_functions::state::NodeParams;
-use crate::model::values::state::Value;
+use crate::model::host_functions::executions::NodeParams;
+use crate::model::values::pending::Value;
 
 type Code = c_uint;
 type Handle = usize;

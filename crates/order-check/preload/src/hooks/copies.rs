@@ -12,8 +12,8 @@ use crate::model::copies::{
     Prepared, copied, copied_between, in_bytes, legacy_streams_beside, may_wait, prepare_copy,
     reached_stream, returned, shared, submitted, two_devices,
 };
-use crate::model::under_way::state::Visible;
-use crate::model::waiting::state::Submitted;
+use crate::model::under_way::submission::Visible;
+use crate::model::waiting::operations::Submitted;
 use crate::walk::{after_success, around_submission, begin_call, locked};
 use crate::watch::Watch;
 

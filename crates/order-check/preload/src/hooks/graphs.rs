@@ -9,8 +9,8 @@ use crate::call::{Call, Code, Handle, OK, read};
 use crate::model::graphs::flatten::kernel_work;
 use crate::model::graphs::nodes::{KernelNode, Work};
 use crate::model::graphs::{instantiated, launch_begins, nodes_of_launch};
+use crate::model::host_functions::executions as host_functions;
 use crate::model::host_functions::nodes::NodeQuestions;
-use crate::model::host_functions::state as host_functions;
 use crate::model::user_objects::objects_within;
 use crate::walk::{after_success, begin_call, caught_up};
 

@@ -7,11 +7,11 @@ use cuda_events::sys::CUDA_HOST_NODE_PARAMS;
 
 use crate::call::{Call, Code, Function, Handle, OK, read};
 use crate::callbacks::run_host;
+use crate::model::graphs::by_handle::NodePlace;
 use crate::model::graphs::node::Node;
-use crate::model::graphs::state::NodePlace;
+use crate::model::host_functions::executions::{Callback, Host, NodeParams, NodeReference, Runs};
 use crate::model::host_functions::nodes::{NodeQuestions, host_in};
-use crate::model::host_functions::state::{Callback, Host, NodeParams, NodeReference, Runs};
-use crate::model::under_way::state::Visible;
+use crate::model::under_way::submission::Visible;
 use crate::walk::{begin_call, caught_up, locked};
 use crate::watch::Watch;
 

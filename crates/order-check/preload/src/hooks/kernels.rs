@@ -6,7 +6,7 @@ use cuda_events::sys::more::CUlaunchConfig;
 use crate::call::{Call, Code, Handle, OK, read};
 use crate::code::launch::Sizes;
 use crate::model::graphs::nodes::CHANGEABLE;
-use crate::model::kernels::state::sizes_of;
+use crate::model::kernels::parameters::sizes_of;
 use crate::model::kernels::{KernelLaunch, launched};
 use crate::walk::locked;
 

@@ -11,7 +11,7 @@ use crate::call::{Address, Call, Code, Handle, OK, thread};
 use crate::callbacks::post;
 use crate::hooks::{copies, memory, streams};
 use crate::model::copies::blocks::Block;
-use crate::model::host_functions::state::{Posted, have_posted};
+use crate::model::host_functions::executions::{Posted, have_posted};
 use crate::model::pinned::host_accesses;
 use crate::model::threads::{ENDED, HAVE_ENDED};
 use crate::pinned::faults::note;

@@ -1,8 +1,9 @@
 //! The program's objects, by subject: what is remembered of them, and what a call means to them.
 //!
-//! A subject with a state is a folder. Its `state` knows nothing of the checker as a whole, which has
-//! it as a field ([`Watch`](crate::watch::Watch)); the folder itself has what needs others as well, such
-//! as the feed. Nothing here knows of the lock, or of the real call: that is the [walk](crate::walk).
+//! A subject of several files is a folder. What the checker as a whole ([`Watch`](crate::watch::Watch))
+//! has as a field is in a file that knows nothing of it, such as [`memory::allocations`]; `mod.rs` has
+//! what needs other subjects as well, such as the feed. Nothing here knows of the lock, or of the real
+//! call: that is the [walk](crate::walk).
 
 pub(crate) mod contexts;
 pub(crate) mod copies;

@@ -16,8 +16,8 @@ use crate::model::copies::blocks::{
 };
 use crate::model::graphs::node::Node;
 use crate::model::pinned::watch_copies;
-use crate::model::under_way::state::Visible;
-use crate::model::values::state::load;
+use crate::model::under_way::submission::Visible;
+use crate::model::values::pending::load;
 use crate::pinned::bytes;
 use crate::watch::Watch;
 

@@ -11,7 +11,7 @@ use cuda_events::sys::more::CUDA_KERNEL_NODE_PARAMS_v2;
 use crate::call::Handle;
 use crate::model::graphs::nodes::{Flat, KernelNode, NodeKind, Work, ask, list};
 use crate::model::host_functions::nodes::host_function;
-use crate::model::values::state::operations_at;
+use crate::model::values::pending::operations_at;
 use crate::watch::Watch;
 
 /// The nodes of a graph, each after all that it waits for, and with the nodes of child graphs

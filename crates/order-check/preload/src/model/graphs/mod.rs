@@ -1,9 +1,9 @@
 //! Executable graphs: the nodes that they have, and what their launches do.
 
+pub(crate) mod by_handle;
 pub(crate) mod flatten;
 pub(crate) mod node;
 pub(crate) mod nodes;
-pub(crate) mod state;
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use cuda_order_check_engine::feed::{GraphNode, Memory};
 use cuda_order_check_engine::{Access, GraphId, StreamId};
 
 use crate::call::Handle;
+use crate::model::graphs::by_handle::Built;
 use crate::model::graphs::flatten::nodes_of;
 use crate::model::graphs::node::Node;
 use crate::model::graphs::nodes::Flat;
-use crate::model::graphs::state::Built;
-use crate::model::host_functions::state::Host;
+use crate::model::host_functions::executions::Host;
 use crate::model::pinned::watch_launch;
-use crate::model::under_way::state::Visible;
-use crate::model::values::state::{Flag, load};
+use crate::model::under_way::submission::Visible;
+use crate::model::values::pending::{Flag, load};
 use crate::watch::Watch;
 
 /// An executable graph has the nodes of a graph.

@@ -15,9 +15,9 @@ use crate::code::launch::Sizes;
 use crate::model::copies::blocks::{Block, copied_rows, set_rows};
 use crate::model::driver::of_driver;
 use crate::model::graphs::node::Node;
-use crate::model::host_functions::state::Host;
-use crate::model::kernels::state::sizes_of;
-use crate::model::values::state::Value;
+use crate::model::host_functions::executions::Host;
+use crate::model::kernels::parameters::sizes_of;
+use crate::model::values::pending::Value;
 
 pub(crate) type Ask = unsafe extern "C" fn(Handle, *mut c_void) -> Code;
 

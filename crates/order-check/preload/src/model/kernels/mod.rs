@@ -1,6 +1,6 @@
 //! Kernels are submitted: their accesses come to the feed.
 
-pub(crate) mod state;
+pub(crate) mod parameters;
 
 use cuda_order_check_engine::{Access, AccessKind, EventId, StreamId};
 
@@ -9,7 +9,7 @@ use crate::code::launch::{Sizes, Values};
 use crate::code::verdict::may_write;
 use crate::model::graphs::node::Node;
 use crate::model::pinned::{settle_copies, watch_copies};
-use crate::model::waiting::state::Submitted;
+use crate::model::waiting::operations::Submitted;
 use crate::report::trace::note;
 use crate::watch::Watch;
 

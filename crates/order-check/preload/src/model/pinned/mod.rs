@@ -1,7 +1,7 @@
 //! Pinned and managed memory, for the class `host`: which copies and kernels are watched there, and
 //! what the host has accessed meanwhile.
 
-pub(crate) mod state;
+pub(crate) mod regions;
 
 use core::sync::atomic::Ordering;
 use std::cell::OnceCell;
@@ -12,9 +12,9 @@ use cuda_order_check_engine::{Access, Call as Made, GraphId, StreamId, ThreadId}
 
 use crate::call::Address;
 use crate::model::host_functions::apply_posted;
-use crate::model::host_functions::state::{HAVE_POSTED, POSTED, Post, have_posted};
-use crate::model::pinned::state::{Region, STREAMS, State, Watched, is_of, text_of};
-use crate::model::values::state::Pending;
+use crate::model::host_functions::executions::{HAVE_POSTED, POSTED, Post, have_posted};
+use crate::model::pinned::regions::{Region, STREAMS, State, Watched, is_of, text_of};
+use crate::model::values::pending::Pending;
 use crate::pinned::accesses::EarlyAccess;
 use crate::pinned::protection::{self, PAGE};
 use crate::pinned::{accesses, faults, has_more};

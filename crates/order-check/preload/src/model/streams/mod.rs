@@ -1,7 +1,7 @@
 //! Streams by the handles that calls have: those that were seen, default ones, and those that no call
 //! has created.
 
-pub(crate) mod state;
+pub(crate) mod created;
 
 use core::ffi::c_uint;
 

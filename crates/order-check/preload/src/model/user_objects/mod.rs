@@ -1,6 +1,6 @@
 //! User objects by the graphs that have them: what a graph has ends after all work of its launches.
 
-pub(crate) mod state;
+pub(crate) mod destructors;
 
 use std::collections::BTreeSet;
 

@@ -11,7 +11,7 @@ use super::corpus::{
 };
 use crate::call::{Call, Handle, OK};
 use crate::hooks::{memory, streams};
-use crate::model::pinned::state::State;
+use crate::model::pinned::regions::State;
 use crate::pinned::protection::{PAGE, readable};
 use crate::pinned::{self, protection};
 use crate::walk::{begin_call, locked};

@@ -10,7 +10,7 @@ use cuda_events::sys::CUDA_HOST_NODE_PARAMS;
 use crate::call::{Code, Function, Handle, OK};
 use crate::lock::{Guard, Lock, Rank};
 use crate::model::driver::of_driver;
-use crate::model::user_objects::state::Destructor;
+use crate::model::user_objects::destructors::Destructor;
 
 /// `CUstreamCallback`.
 pub(crate) type Callback = Option<unsafe extern "C" fn(Handle, Code, *mut c_void)>;

@@ -9,7 +9,7 @@ use cuda_order_check_engine::feed::Feed;
 use crate::call::Handle;
 use crate::model::graphs::node::Node;
 use crate::model::graphs::nodes::{Flat, GraphQuestions, Work, list};
-use crate::model::host_functions::state::{self as host_functions, Host, Keeper};
+use crate::model::host_functions::executions::{self as host_functions, Host, Keeper};
 use crate::names::Edited;
 use crate::report::output::Output;
 
@@ -162,7 +162,7 @@ impl Graphs {
 mod tests {
     use super::{CHANGED, Graphs};
     use crate::model::graphs::nodes::GraphQuestions;
-    use crate::model::host_functions::state::Keeper;
+    use crate::model::host_functions::executions::Keeper;
 
     /// When nodes are no longer remembered, each graph so far counts as changed: the driver is asked
     /// for it.
