@@ -1,7 +1,7 @@
 //! Semaphores of other APIs: order, values, who owns the descriptor, and what is refused.
 //!
 //! A maker of the software driver stands for the other API, so that no test here needs one. On a
-//! real driver that takes Vulkan, which examples/vulkan has.
+//! real driver that takes Vulkan, as the rules of `external` do.
 
 use crate::common::{self};
 
@@ -57,7 +57,7 @@ fn binary_of(context: &Context, of: &ExternalSemaphore) -> BinarySemaphore {
 fn gpu() -> Option<Gpu> {
     let gpu = Gpu::new();
     if TestDriver::chosen() == TestDriver::Native {
-        not_run("a real driver takes a semaphore of Vulkan, as in examples/vulkan");
+        not_run("a real driver takes a semaphore of Vulkan, as in the rules `external`");
         return None;
     }
     // Timelines came with it.
