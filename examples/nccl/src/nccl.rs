@@ -16,11 +16,6 @@ const SUCCESS: c_int = 0;
 const UINT32: c_int = 3;
 const SUM: c_int = 0;
 
-/// The id of a job: the first process makes it, and sends it to the others.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct UniqueId(pub [u8; 128]);
-
 #[repr(C)]
 struct RawComm {
     _private: [u8; 0],
@@ -29,8 +24,6 @@ struct RawComm {
 /// The functions, as NCCL 2 declares them.
 struct Table {
     get_version: unsafe extern "C" fn(*mut c_int) -> c_int,
-    get_unique_id: unsafe extern "C" fn(*mut UniqueId) -> c_int,
-    comm_init_rank: unsafe extern "C" fn(*mut *mut RawComm, c_int, UniqueId, c_int) -> c_int,
     comm_init_all: unsafe extern "C" fn(*mut *mut RawComm, c_int, *const c_int) -> c_int,
     comm_destroy: unsafe extern "C" fn(*mut RawComm) -> c_int,
     comm_abort: unsafe extern "C" fn(*mut RawComm) -> c_int,
@@ -101,8 +94,6 @@ impl Nccl {
         }
         let table = Table {
             get_version: symbol!(b"ncclGetVersion\0"),
-            get_unique_id: symbol!(b"ncclGetUniqueId\0"),
-            comm_init_rank: symbol!(b"ncclCommInitRank\0"),
             comm_init_all: symbol!(b"ncclCommInitAll\0"),
             comm_destroy: symbol!(b"ncclCommDestroy\0"),
             comm_abort: symbol!(b"ncclCommAbort\0"),
@@ -140,24 +131,7 @@ impl Nccl {
         Ok(version)
     }
 
-    pub fn unique_id(&self) -> Result<UniqueId, NcclError> {
-        let mut id = UniqueId([0; 128]);
-        // SAFETY: a place for the id.
-        self.check("ncclGetUniqueId", unsafe { (self.0.get_unique_id)(&mut id) })?;
-        Ok(id)
-    }
-
-    /// This process's part of a job of several. It returns when all of them have called it. The
-    /// GPU is that of the current context.
-    pub fn init_rank(&self, ranks: usize, id: UniqueId, rank: usize) -> Result<Comm, NcclError> {
-        let mut raw = std::ptr::null_mut();
-        // SAFETY: a place for the handle.
-        let code = unsafe { (self.0.comm_init_rank)(&mut raw, ranks as c_int, id, rank as c_int) };
-        self.check("ncclCommInitRank", code)?;
-        Ok(Comm { nccl: self.clone(), raw })
-    }
-
-    /// All parts of a job that is this process alone, on the GPUs 0, 1, and so on.
+    /// All parts of a job, on the GPUs 0, 1, and so on.
     pub fn init_all(&self, ranks: usize) -> Result<Vec<Comm>, NcclError> {
         let mut raw = vec![std::ptr::null_mut(); ranks];
         // SAFETY: a place for so many handles; NULL stands for the first GPUs.

@@ -82,10 +82,6 @@ impl Rank {
         })
     }
 
-    pub fn context(&self) -> &Context {
-        &self.memory.context
-    }
-
     /// The compute before the all-reduce.
     pub fn before(&self, round: u32, without: Without) -> Result<()> {
         let compute = self.compute.stream();

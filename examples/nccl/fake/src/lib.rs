@@ -2,18 +2,13 @@
 //! kernels, which do not run there.
 //!
 //! An all-reduce consists of host functions that add, between events. The order checker gets
-//! reports of the accesses that a kernel would make. The ranks are all in one process, or each is a
-//! process of its own: these send their words to a thread of the process that made the id.
+//! reports of the accesses that a kernel would make. The ranks are all in one process.
 
 #![allow(clippy::missing_safety_doc, reason = "the contract of each is NCCL's own")]
 
-mod apart;
-
 use std::cell::{Cell, RefCell};
 use std::ffi::{c_char, c_int, c_void};
-use std::ops::Range;
 
-use apart::Link;
 use cuda_events::sys::{CUdeviceptr, CUresult, CUstream};
 use cuda_events::{Driver, Event, EventFlags, StreamRef};
 
@@ -21,24 +16,17 @@ const SUCCESS: c_int = 0;
 const UNHANDLED_CUDA_ERROR: c_int = 1;
 const INVALID_ARGUMENT: c_int = 4;
 const INVALID_USAGE: c_int = 5;
-const REMOTE_ERROR: c_int = 6;
 
 type Tell = unsafe extern "C" fn(CUstream, CUdeviceptr, usize) -> CUresult;
 
 /// One rank. The handle of a communicator is its address.
 pub struct Comm {
     ranks: usize,
-    /// To the other ranks, if they are other processes.
-    link: Option<Link>,
 }
-
-#[repr(C)]
-pub struct UniqueId([u8; 128]);
 
 /// The request of a rank in a group.
 struct Asked {
     ranks: usize,
-    link: Option<Link>,
     from: usize,
     to: usize,
     words: usize,
@@ -63,7 +51,6 @@ pub extern "C" fn ncclGetErrorString(code: c_int) -> *const c_char {
         SUCCESS => c"no error",
         UNHANDLED_CUDA_ERROR => c"unhandled cuda error",
         INVALID_ARGUMENT => c"invalid argument",
-        REMOTE_ERROR => c"remote process exited or there was a network error",
         _ => c"invalid usage",
     };
     text.as_ptr()
@@ -75,34 +62,6 @@ pub extern "C" fn ncclGetLastError(_comm: *mut Comm) -> *const c_char {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ncclGetUniqueId(id: *mut UniqueId) -> c_int {
-    let Ok(port) = apart::listen() else { return REMOTE_ERROR };
-    let mut bytes = [0; 128];
-    bytes[..2].copy_from_slice(&port.to_le_bytes());
-    // SAFETY: the caller's place.
-    unsafe { id.write(UniqueId(bytes)) };
-    SUCCESS
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ncclCommInitRank(
-    comm: *mut *mut Comm,
-    ranks: c_int,
-    id: UniqueId,
-    rank: c_int,
-) -> c_int {
-    let (Ok(ranks), Ok(rank)) = (usize::try_from(ranks), usize::try_from(rank)) else {
-        return INVALID_ARGUMENT;
-    };
-    let port = u16::from_le_bytes([id.0[0], id.0[1]]);
-    let Ok(link) = Link::new(port, ranks) else { return REMOTE_ERROR };
-    // SAFETY: the caller's place.
-    unsafe { comm.write(Box::into_raw(Box::new(Comm { ranks, link: Some(link) }))) };
-    log(rank..rank + 1, ranks);
-    SUCCESS
-}
-
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn ncclCommInitAll(
     comms: *mut *mut Comm,
     ranks: c_int,
@@ -111,35 +70,9 @@ pub unsafe extern "C" fn ncclCommInitAll(
     let Ok(ranks) = usize::try_from(ranks) else { return INVALID_ARGUMENT };
     for rank in 0..ranks {
         // SAFETY: the caller has so many places.
-        unsafe { comms.add(rank).write(Box::into_raw(Box::new(Comm { ranks, link: None }))) };
+        unsafe { comms.add(rank).write(Box::into_raw(Box::new(Comm { ranks }))) };
     }
-    log(0..ranks, ranks);
     SUCCESS
-}
-
-/// Writes the lines of NCCL's log that name the transport of each connection of this process, if
-/// they are wanted.
-fn log(here: Range<usize>, ranks: usize) {
-    let (Ok(level), Ok(file)) = (std::env::var("NCCL_DEBUG"), std::env::var("NCCL_DEBUG_FILE"))
-    else {
-        return;
-    };
-    if level != "INFO" {
-        return;
-    }
-    let process = std::process::id();
-    let multicast = std::env::var("NCCL_NVLS_ENABLE").unwrap_or_default();
-    let mut text = format!(
-        "host:{process}:1 [0] NCCL INFO NCCL_NVLS_ENABLE set by environment to {multicast}.\n"
-    );
-    for rank in here {
-        let next = (rank + 1) % ranks;
-        text += &format!(
-            "host:{process}:1 [{rank}] NCCL INFO Channel 00/1 : {rank}[{rank}] -> {next}[{next}] \
-             via host functions\n"
-        );
-    }
-    let _ = std::fs::write(file.replace("%p", &process.to_string()), text);
 }
 
 #[unsafe(no_mangle)]
@@ -156,11 +89,9 @@ pub unsafe extern "C" fn ncclCommAbort(comm: *mut Comm) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ncclCommGetAsyncError(comm: *const Comm, code: *mut c_int) -> c_int {
-    // SAFETY: it is from a function above.
-    let failed = unsafe { &*comm }.link.as_ref().is_some_and(Link::has_failed);
+pub unsafe extern "C" fn ncclCommGetAsyncError(_comm: *const Comm, code: *mut c_int) -> c_int {
     // SAFETY: the caller's place.
-    unsafe { code.write(if failed { REMOTE_ERROR } else { SUCCESS }) };
+    unsafe { code.write(SUCCESS) };
     SUCCESS
 }
 
@@ -191,24 +122,16 @@ pub unsafe extern "C" fn ncclAllReduce(
         return INVALID_ARGUMENT;
     }
     // SAFETY: it is from a function above.
-    let Comm { ranks, link } = unsafe { &*comm };
-    let asked = Asked {
-        ranks: *ranks,
-        link: link.clone(),
-        from: from.addr(),
-        to: to.addr(),
-        words,
-        stream,
-    };
+    let Comm { ranks } = unsafe { &*comm };
+    let asked = Asked { ranks: *ranks, from: from.addr(), to: to.addr(), words, stream };
     GROUP.with_borrow_mut(|group| group.push(asked));
     if DEPTH.get() > 0 { SUCCESS } else { start(GROUP.take()) }
 }
 
-/// Starts what a group has asked for: each rank of this process once, all with as many words.
+/// Starts what a group has asked for: each rank once, all with as many words.
 fn start(group: Vec<Asked>) -> c_int {
     let Some(first) = group.first() else { return SUCCESS };
-    let here = if first.link.is_some() { 1 } else { first.ranks };
-    if group.len() != here || group.iter().any(|asked| asked.words != first.words) {
+    if group.len() != first.ranks || group.iter().any(|asked| asked.words != first.words) {
         return INVALID_USAGE;
     }
     match all_reduce(&group) {
@@ -254,12 +177,6 @@ fn all_reduce(group: &[Asked]) -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     let addresses: Vec<(usize, usize)> = group.iter().map(|asked| (asked.from, asked.to)).collect();
-    if let [Asked { link: Some(link), from, to, .. }] = group {
-        let (link, from, to) = (link.clone(), *from, *to);
-        // SAFETY: as below, of one rank.
-        first.launch_host_function(move || unsafe { link.all_reduce(from, to, words) })?;
-        return Ok(());
-    }
     first.launch_host_function(move || {
         let at = std::ptr::with_exposed_provenance_mut::<u32>;
         for word in 0..words {
