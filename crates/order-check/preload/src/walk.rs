@@ -6,7 +6,7 @@
 //!    [`run`](crate::hooks::run::run), which forwards the call while the checker is off, and goes to
 //!    [`copies::copy`](crate::hooks::copies::copy) with the real function and both sides of the copy.
 //! 2. A copy within a device would only [wait](crate::model::waiting) for the next call. This one has a side of
-//!    the host's, so it goes through [`around_submission`].
+//!    the host's, so [`around_or_defer`] goes on with it.
 //! 3. **Before the real call**, with the lock of the checker: what waits comes first
 //!    ([`Watch::catch_up`]), then the call begins ([`Watch::call_begins`]), and
 //!    [`prepare_copy`](crate::model::copies::prepare_copy) asks the **model** for the stream, and what the
@@ -69,10 +69,7 @@ pub(crate) fn caught_up<R>(f: impl FnOnce(&mut Watch) -> R) -> Option<R> {
 
 /// A call begins, and `f` is all that it means.
 pub(crate) fn begin_call<R>(call: &Call, f: impl FnOnce(&mut Watch) -> R) -> Option<R> {
-    caught_up(|watch| {
-        watch.call_begins(call);
-        f(watch)
-    })
+    locked(|watch| watch.within_call(call, f))
 }
 
 /// The real call, and what its success means. What it gives out is there by then.
@@ -120,21 +117,45 @@ pub(crate) fn around_submission<B: Send + 'static>(
     visible: impl FnOnce(&B) -> Visible,
     f: impl FnOnce(&mut Watch, B) + Send + 'static,
 ) -> Code {
-    let mut number = None;
-    let before = |watch: &mut Watch| {
-        let before = before(watch);
-        let visible = visible(&before);
-        if visible.ids.is_empty() && !visible.at_once {
-            return Some((before, f));
+    let never = (|_: &Watch| false, |_: &mut Watch| {});
+    around_or_defer(call, never, before, real, visible, f)
+}
+
+/// The same, unless the submission may wait for the next call, as the host has no part in it: then
+/// its success means `defer`.
+pub(crate) fn around_or_defer<B: Send + 'static>(
+    call: &Call,
+    (may_wait, defer): (impl FnOnce(&Watch) -> bool, impl FnOnce(&mut Watch)),
+    before: impl FnOnce(&mut Watch) -> B,
+    real: impl FnOnce() -> Code,
+    visible: impl FnOnce(&B) -> Visible,
+    f: impl FnOnce(&mut Watch, B) + Send + 'static,
+) -> Code {
+    enum Begun<B, F> {
+        Waits,
+        UnderWay(u64),
+        Alone(Made, B, F),
+    }
+    let begun = locked(|watch| {
+        if may_wait(watch) {
+            return Begun::Waits;
         }
-        number = Some(watch.submission_begins(visible, |watch| f(watch, before)));
-        None
-    };
-    let begun = begin_call(call, |watch| (before(watch), watch.feed.caller()));
+        watch.within_call(call, |watch| {
+            let before = before(watch);
+            let visible = visible(&before);
+            if visible.ids.is_empty() && !visible.at_once {
+                return Begun::Alone(watch.feed.caller(), before, f);
+            }
+            Begun::UnderWay(watch.submission_begins(visible, |watch| f(watch, before)))
+        })
+    });
     let code = real();
-    match (begun, number) {
-        (_, Some(number)) => _ = caught_up(|watch| watch.submission_returned(number, code)),
-        (Some((Some((before, f)), caller)), None) if code == OK => {
+    match begun {
+        Some(Begun::UnderWay(number)) => {
+            caught_up(|watch| watch.submission_returned(number, code));
+        }
+        Some(Begun::Waits) if code == OK => _ = locked(defer),
+        Some(Begun::Alone(caller, before, f)) if code == OK => {
             caught_up(|watch| {
                 watch.feed.resume(caller);
                 watch.look_at_values();
@@ -151,6 +172,15 @@ impl Watch {
     pub(crate) fn catch_up(&mut self) {
         self.submit_waiting();
         host_accesses(self);
+    }
+
+    /// A call begins after all that came before it, and `f` is all that it means.
+    fn within_call<R>(&mut self, call: &Call, f: impl FnOnce(&mut Self) -> R) -> R {
+        self.catch_up();
+        self.call_begins(call);
+        let result = f(self);
+        settle_copies(self);
+        result
     }
 
     /// A call has its number.

@@ -4,7 +4,7 @@
 use cuda_events::sys::more::{CUDA_MEMCPY3D_BATCH_OP, CUDA_MEMCPY3D_PEER, CUmemcpyAttributes};
 use cuda_order_check_engine::{Access, StreamId};
 
-use crate::call::{Address, Call, Code, Handle, OK, read};
+use crate::call::{Address, Call, Code, Handle, read};
 use crate::model::copies::blocks::{
     Block, Extent, Location, OfBatch, Reads, Rows, Transfer, set_rows,
 };
@@ -14,7 +14,7 @@ use crate::model::copies::{
 };
 use crate::model::under_way::submission::Visible;
 use crate::model::waiting::operations::Submitted;
-use crate::walk::{after_success, around_submission, begin_call, locked};
+use crate::walk::{after_success, around_or_defer, around_submission, begin_call, locked};
 use crate::watch::Watch;
 
 /// A copy of bytes. Without a stream it is in the default one, and the call may wait for it.
@@ -51,46 +51,42 @@ fn submit(
         return real();
     }
     let handle = stream.unwrap_or(0);
-    let look = |watch: &mut Watch| {
-        (two_devices(watch, copy.blocks), stream.is_some() && may_wait(watch, &copy.blocks))
-    };
-    let (devices, may_wait) = locked(look).unwrap_or((None, false));
-    if may_wait && devices.is_none() {
-        return defer(call, real, handle, || copy.accesses());
-    }
     let is_legacy = handle <= 1 && call.thread_of_default(handle) == 0;
-    let before = |watch: &mut Watch| prepare_copy(watch, call, copy.blocks, copy.extent, handle);
-    around_submission(call, before, real, Prepared::visible, move |watch, prepared| {
-        let others = devices.filter(|_| is_legacy);
-        let others = others.map_or(vec![], |devices| legacy_streams_beside(watch, devices));
-        for legacy in &others {
-            watch.feed.stream_waits_for_stream(prepared.stream, *legacy);
-        }
-        copied(watch, &prepared, &copy);
-        for legacy in &others {
-            watch.feed.stream_waits_for_stream(*legacy, prepared.stream);
-        }
-        if let Some(devices) = devices {
-            shared(watch, (prepared.stream, handle), copy.blocks, devices);
-        }
-        returned(watch, &prepared, stream.is_some());
-    })
-}
-
-/// A copy or a memset that the host has no part in waits for the next call.
-fn defer(
-    call: &Call,
-    real: impl FnOnce() -> Code,
-    stream: Handle,
-    accesses: impl FnOnce() -> Vec<Access>,
-) -> Code {
-    let code = real();
-    if code == OK {
-        locked(|watch| {
-            watch.defer(call, call.name, stream, true, |_| Submitted::Write(accesses()))
-        });
-    }
-    code
+    let waits = |watch: &Watch| {
+        stream.is_some()
+            && may_wait(watch, &copy.blocks)
+            && two_devices(watch, copy.blocks).is_none()
+    };
+    let defer = |watch: &mut Watch| {
+        watch.defer(call, call.name, handle, true, |_| Submitted::Write(copy.accesses()));
+    };
+    let before = |watch: &mut Watch| {
+        let devices = two_devices(watch, copy.blocks);
+        (prepare_copy(watch, call, copy.blocks, copy.extent, handle), devices)
+    };
+    let visible = |(prepared, _): &(Prepared, Option<[i32; 2]>)| prepared.visible();
+    around_or_defer(
+        call,
+        (waits, defer),
+        before,
+        real,
+        visible,
+        move |watch, (prepared, devices)| {
+            let others = devices.filter(|_| is_legacy);
+            let others = others.map_or(vec![], |devices| legacy_streams_beside(watch, devices));
+            for legacy in &others {
+                watch.feed.stream_waits_for_stream(prepared.stream, *legacy);
+            }
+            copied(watch, &prepared, &copy);
+            for legacy in &others {
+                watch.feed.stream_waits_for_stream(*legacy, prepared.stream);
+            }
+            if let Some(devices) = devices {
+                shared(watch, (prepared.stream, handle), copy.blocks, devices);
+            }
+            returned(watch, &prepared, stream.is_some());
+        },
+    )
 }
 
 /// A copy with attributes.
@@ -240,15 +236,16 @@ pub(crate) fn set(
     if extent.contains(&0) {
         return real();
     }
-    if let Some(stream) = stream
-        && locked(|watch| may_wait(watch, &[to])).unwrap_or(false)
-    {
-        return defer(call, real, stream, || set_rows(to, extent, (value, element)));
-    }
-    let before =
-        |watch: &mut Watch| prepare_copy(watch, call, [to, to], extent, stream.unwrap_or(0));
-    around_submission(call, before, real, Prepared::visible, move |watch, prepared| {
-        let writes = set_rows(to, extent, (value, element));
+    let handle = stream.unwrap_or(0);
+    let writes = move || set_rows(to, extent, (value, element));
+    let waits = |watch: &Watch| stream.is_some() && may_wait(watch, &[to]);
+    let defer = |watch: &mut Watch| {
+        watch.defer(call, call.name, handle, true, |_| Submitted::Write(writes()));
+    };
+    let before = |watch: &mut Watch| prepare_copy(watch, call, [to, to], extent, handle);
+    let visible = Prepared::visible;
+    around_or_defer(call, (waits, defer), before, real, visible, move |watch, prepared| {
+        let writes = writes();
         submitted(watch, prepared.stream, prepared.id, &writes);
         if stream.is_none() && prepared.locations[0] != Location::Device {
             reached_stream(watch, prepared.stream);
