@@ -1,5 +1,4 @@
-//! A tour of cuda-events on real work: timing, ordering two streams, and an event that two
-//! processes share.
+//! A tour of cuda-events on real work: timing, and ordering two streams.
 //!
 //! ```text
 //! cargo run --example tour
@@ -10,7 +9,6 @@
 //! If a driver was named, it does not.
 
 mod gpu;
-mod interprocess;
 #[path = "../memory/mod.rs"]
 mod memory;
 mod opened;
@@ -34,10 +32,7 @@ use crate::trace::{Spans, Trace};
 fn main() -> ExitCode {
     let done = Options::parse(lexopt::Parser::from_env()).and_then(|options| match options {
         None => Ok(write!(io::stdout(), "{HELP}")?),
-        Some(options) => match &options.child {
-            None => tour(&options),
-            Some(file) => interprocess::child::run(&options, file),
-        },
+        Some(options) => tour(&options),
     });
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -96,9 +91,8 @@ fn tour(options: &Options) -> Result<(), Failure> {
     let spans = Spans::new(&context, trace.is_some())?;
     timing::show(&mut out, &mut table, &context, &spans, options.bytes)?;
     order::show(&mut out, &mut table, &context, &spans)?;
-    interprocess::show(&mut out, &mut table, &context, &spans, &opened.choice)?;
 
-    writeln!(out, "\n5. Results: {name}")?;
+    writeln!(out, "\n4. Results: {name}")?;
     write!(out, "{table}")?;
     if let Some(trace) = trace {
         trace.write(&mut out, &spans)?;

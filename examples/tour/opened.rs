@@ -7,11 +7,9 @@ use cuda_soft_driver::SoftDriver;
 use super::options::Choice;
 use super::report::Failure;
 
-/// A driver, and how it was chosen.
+/// A driver, and why it is no native one.
 pub(crate) struct Opened {
     pub(crate) driver: Driver,
-    /// The choice, for a child process that must open the same driver.
-    pub(crate) choice: Choice,
     /// The reason why there is no native driver, if none was chosen and none was found.
     pub(crate) no_native: Option<Error>,
     /// Keeps the software driver alive.
@@ -23,26 +21,22 @@ impl Opened {
     /// on a machine without one. If a driver named by the option or by the variable cannot be
     /// opened, that is an error.
     pub(crate) fn new(choice: Option<&Choice>) -> Result<Self, Failure> {
-        let (driver, choice) = match choice {
+        let driver = match choice {
             None => match Driver::load() {
-                Ok(driver) => (driver, Choice::Native),
-                Err(error) if is_named() => return Err(error.into()),
-                Err(error) => return Ok(Self::soft(Some(error))),
+                Err(error) if !is_named() => return Ok(Self::soft(Some(error))),
+                found => found?,
             },
             Some(Choice::Soft) => return Ok(Self::soft(None)),
-            Some(Choice::Native) => (Driver::load()?, Choice::Native),
-            Some(Choice::Path(path)) => {
-                // SAFETY: whoever starts this program names a driver.
-                let driver = unsafe { Driver::load_from(path) }?;
-                (driver, Choice::Path(path.clone()))
-            }
+            Some(Choice::Native) => Driver::load()?,
+            // SAFETY: whoever starts this program names a driver.
+            Some(Choice::Path(path)) => unsafe { Driver::load_from(path) }?,
         };
-        Ok(Self { driver, choice, no_native: None, _soft: None })
+        Ok(Self { driver, no_native: None, _soft: None })
     }
 
     fn soft(no_native: Option<Error>) -> Self {
         let soft = SoftDriver::new();
-        Self { driver: soft.driver(), choice: Choice::Soft, no_native, _soft: Some(soft) }
+        Self { driver: soft.driver(), no_native, _soft: Some(soft) }
     }
 }
 

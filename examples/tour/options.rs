@@ -9,8 +9,7 @@ use lexopt::Parser;
 use super::report::Failure;
 
 pub(crate) const HELP: &str = "\
-A tour of the crate cuda-events: it times work on a stream, orders two streams, and shares an event
-with a child process.
+A tour of the crate cuda-events: it times work on a stream, and orders two streams.
 
 usage: tour [--mib N] [--driver native|soft|/absolute/path] [--device N] [--calls]
             [--trace FILE]
@@ -41,49 +40,25 @@ pub(crate) enum Choice {
     Path(PathBuf),
 }
 
-impl Choice {
-    /// The value of `--driver` for this choice.
-    pub(crate) fn argument(&self) -> &OsStr {
-        match self {
-            Self::Native => "native".as_ref(),
-            Self::Soft => "soft".as_ref(),
-            Self::Path(path) => path.as_ref(),
-        }
-    }
-}
-
 pub(crate) struct Options {
     pub(crate) bytes: usize,
     pub(crate) driver: Option<Choice>,
     pub(crate) device: u32,
     pub(crate) calls: bool,
     pub(crate) trace: Option<PathBuf>,
-    /// The file shared with the parent, if the tour started this process as the other end of its
-    /// interprocess event.
-    pub(crate) child: Option<PathBuf>,
 }
-
-/// The option with which the tour starts itself; the help does not list it.
-pub(crate) const CHILD: &str = "as-child";
 
 impl Options {
     /// Returns the options, or `None` for `--help`.
     pub(crate) fn parse(mut arguments: Parser) -> Result<Option<Self>, Failure> {
-        let mut options = Self {
-            bytes: 256 << 20,
-            driver: None,
-            device: 0,
-            calls: false,
-            trace: None,
-            child: None,
-        };
+        let mut options =
+            Self { bytes: 256 << 20, driver: None, device: 0, calls: false, trace: None };
         let usage = |error: lexopt::Error| Failure::Usage(format!("{error}; see --help"));
         while let Some(argument) = arguments.next().map_err(usage)? {
             match argument {
                 Long("help") | Short('h') => return Ok(None),
                 Long("calls") => options.calls = true,
                 Long("trace") => options.trace = Some(value(&mut arguments, "--trace")?.into()),
-                Long(CHILD) => options.child = Some(value(&mut arguments, CHILD)?.into()),
                 Long("mib") => {
                     let value = value(&mut arguments, "--mib")?;
                     let bytes = number::<usize>(&value)
