@@ -4,7 +4,6 @@
  */
 #include <stddef.h>
 #include <stdint.h>
-#include <time.h>
 
 #define NOT_READY 600
 #define DISABLE_TIMING 2
@@ -244,22 +243,6 @@ uint64_t c_look(const struct handles *h, uint64_t n) {
     return n;
 }
 
-/* Nanoseconds from each write to the sight of its answer; how many writes are left. */
-uint64_t c_round_trips(value_call write, handle stream, uint64_t address, const uint64_t *seen,
-    uint64_t value, uint64_t n, double *nanoseconds) {
-    for (; n != 0; n--) {
-        struct timespec from, to;
-        clock_gettime(CLOCK_MONOTONIC, &from);
-        if (write(stream, address, ++value, 0) != 0)
-            break;
-        while (__atomic_load_n(seen, __ATOMIC_ACQUIRE) < value)
-            ;
-        clock_gettime(CLOCK_MONOTONIC, &to);
-        *nanoseconds++ = (to.tv_sec - from.tv_sec) * 1e9 + (to.tv_nsec - from.tv_nsec);
-    }
-    return n;
-}
-
 uint64_t c_wait_value(value_call wait, handle stream, uint64_t address, uint64_t value,
     uint64_t n) {
     for (; n != 0; n--) {
@@ -292,43 +275,6 @@ uint64_t c_span_drained(const struct handles *h, uint64_t n) {
         if (calls->elapsed(&duration, start, end) != 0 || !(duration >= 0) ||
             calls->elapsed(&since, start, start) != 0 || !(since >= 0))
             break;
-    }
-    return n;
-}
-
-typedef int (*record_call)(handle event, handle stream);
-typedef int (*elapsed_call)(float *milliseconds, handle start, handle end);
-typedef int (*set_call)(uint64_t address, unsigned value, size_t words, handle stream);
-
-/* The work alone; none without an address. */
-uint64_t c_work(set_call set, uint64_t address, handle stream, uint64_t n) {
-    for (; n != 0; n--) {
-        if (address != 0 && set(address, 0, 1, stream) != 0)
-            break;
-    }
-    return n;
-}
-
-/* With a stride of 2 each span has its own two events, with 0 all have the same. */
-uint64_t c_spans(record_call record, set_call set, uint64_t address, handle stream,
-    const handle *events, uint64_t stride, uint64_t n) {
-    for (; n != 0; n--) {
-        if (record(events[0], stream) != 0 ||
-            (address != 0 && set(address, 0, 1, stream) != 0) || record(events[1], stream) != 0)
-            break;
-        events += stride;
-    }
-    return n;
-}
-
-/* The start of each span, seen from another event, and its duration. */
-uint64_t c_read_spans(elapsed_call elapsed, handle anchor, const handle *events, uint64_t n) {
-    for (; n != 0; n--) {
-        float start, duration;
-        if (elapsed(&duration, events[0], events[1]) != 0 || !(duration >= 0) ||
-            elapsed(&start, anchor, events[0]) != 0 || !(start >= 0))
-            break;
-        events += 2;
     }
     return n;
 }

@@ -1,8 +1,7 @@
 //! Measures this crate, a C loop and cudarc in turns, in one process on one driver.
 //!
 //!     events-bench measure --driver null|soft|native [--out FILE] [--rounds N] [--quick]
-//!                          [--only operations,threads,loading,completions,timelines,
-//!                           sharing,spans,host,crowd]
+//!                          [--only operations,threads,loading,timelines]
 //!     events-bench loops   --driver null|soft|native --calls N
 //!     events-bench report  FILE [--driver NAME] [--against EARLIER]
 //!
@@ -11,17 +10,11 @@
 //! `measure` writes lines of JSON, `loops` runs the loops for callgrind, `report` prints a
 //! table of the measurements, and with `--against` names what became worse than in an earlier file. The libraries of the null and the software driver are in the program's folder.
 
-mod completions;
-mod crowd;
-mod host;
 mod loops;
 mod processes;
 mod report;
 mod rig;
 mod rounds;
-#[cfg(target_os = "linux")]
-mod sharing;
-mod spans;
 mod threads;
 mod timelines;
 
@@ -69,8 +62,6 @@ fn main() -> ExitCode {
         },
         processes::LOAD => processes::load(),
         processes::EXPORT => processes::export(),
-        #[cfg(target_os = "linux")]
-        sharing::ECHO => sharing::echo(&options.words[1..]),
         processes::OPERATIONS => {
             let (rig, _exporter) = first_rig();
             println!("{}", rounds::measure(&rig, options.rounds.unwrap_or(1)).to_json());
@@ -243,17 +234,7 @@ fn count(options: &Options) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-const PARTS: [&str; 9] = [
-    "operations",
-    "threads",
-    "loading",
-    "completions",
-    "timelines",
-    "sharing",
-    "spans",
-    "host",
-    "crowd",
-];
+const PARTS: [&str; 4] = ["operations", "threads", "loading", "timelines"];
 
 fn measure(name: &str, options: &Options) -> ExitCode {
     let quick = options.quick;
@@ -316,26 +297,8 @@ fn measure(name: &str, options: &Options) -> ExitCode {
         processes::measure_loading(if quick { 5 } else { 31 }, &mut report);
     }
     // Nothing of the null driver's is ever pending.
-    if name != "null" && wanted("completions") {
-        completions::measure(&context, if quick { 50 } else { 1000 }, &mut report);
-    }
     if name != "null" && wanted("timelines") {
         timelines::measure(&context, if quick { 50 } else { 1000 }, &mut report);
-    }
-    #[cfg(target_os = "linux")]
-    if name != "null" && wanted("sharing") {
-        sharing::measure(&context, if quick { 50 } else { 2000 }, &mut report);
-    }
-    // A span beside calls that return at once is the tracer's own work, whose instructions are
-    // counted.
-    if name != "null" && wanted("spans") {
-        spans::measure(&context, if quick { 11 } else { 51 }, &mut report);
-    }
-    if name != "null" && wanted("host") {
-        host::measure(&context, if quick { 50 } else { 1000 }, &mut report);
-    }
-    if name != "null" && wanted("crowd") {
-        crowd::measure(&context, if quick { 50 } else { 1000 }, &mut report);
     }
     ExitCode::SUCCESS
 }

@@ -24,9 +24,6 @@ enum Goal {
     Value(f64),
 }
 
-/// How many others wait where it is many.
-const MANY: u64 = 10_000;
-
 /// The goals, by the figure's name. They are for a GPU.
 const GOALS: &[(&str, Goal)] = &[
     ("record", Goal::TimesC(1.02)),
@@ -46,13 +43,8 @@ const GOALS: &[(&str, Goal)] = &[
     ("point: look, 16 threads", Goal::Value(3.0)),
     ("point: signal", Goal::TimesC(1.02)),
     ("point: wait", Goal::TimesC(1.02)),
-    ("10000 futures of points wait", Goal::Value(1.0)),
-    ("10000 futures of events wait", Goal::Value(10.0)),
-    ("span of none, recorded and read", Goal::TimesC(1.1)),
-    ("span of a memset of 4 bytes, recorded and read", Goal::TimesC(1.1)),
     ("load, over dlopen", Goal::Value(200.0)),
     ("woken: point, sleeping, nothing between", Goal::Value(25.0)),
-    ("woken: future", Goal::Value(30.0)),
 ];
 
 /// The drivers that there are figures of.
@@ -93,7 +85,7 @@ pub fn figures(rows: &[Value], driver: &str) -> Vec<Figure> {
             rows.iter().find(|other| {
                 let same = |key| other[key] == row[key];
                 same("kind")
-                    && ["operation", "threads", "work"].into_iter().all(same)
+                    && ["operation", "threads"].into_iter().all(same)
                     && other["implementation"] == implementation
             })
         };
@@ -106,9 +98,6 @@ pub fn figures(rows: &[Value], driver: &str) -> Vec<Figure> {
             }
         };
         let ours = row["implementation"] == "safe";
-        // Of nobody, one, a thousand and ten thousand others the last are the hardest.
-        let crowd = row["others"].as_u64().or(row["waiting"].as_u64()).unwrap_or(0);
-        let many = crowd == 0 || crowd == MANY;
         match text("kind") {
             "time" if ours => add(
                 text("operation").to_owned(),
@@ -145,11 +134,6 @@ pub fn figures(rows: &[Value], driver: &str) -> Vec<Figure> {
                 let name = format!("event: query, {} threads", row["threads"]);
                 add(name, "ns", None, number("event_ns"), None, None);
             }
-            "timeline" if text("operation") == "pending" && !many => {}
-            "timeline" if text("operation") == "pending" => {
-                let name = format!("{} futures of points wait", row["waiting"]);
-                add(name, "% of a core", None, number("cpu_percent"), None, None);
-            }
             "timeline" => {
                 let ratio = [number("ratio"), number("ratio_p10"), number("ratio_p90")];
                 let ratio = match ratio {
@@ -159,58 +143,13 @@ pub fn figures(rows: &[Value], driver: &str) -> Vec<Figure> {
                 let name = format!("point: {}", text("operation"));
                 add(name, "ns", number("c_ns"), number("point_ns"), ratio, None);
             }
-            "timeline wake" | "wake" if !many => {}
-            "timeline wake" | "wake" => {
-                let mut name = format!("woken: {}", text("way"));
-                if let Some(between) = row["between"].as_str() {
-                    let _ = write!(name, ", {between} between");
-                } else if text("work").contains("ms") {
-                    let _ = write!(name, ", work of {}", text("work"));
-                }
-                if let Some(others @ 1..) = row["others"].as_u64() {
-                    let _ = write!(name, ", {others} others");
-                }
+            "timeline wake" => {
+                let name = format!("woken: {}, {} between", text("way"), text("between"));
                 add(name, "us", None, number("p50_us"), None, None);
-            }
-            "idle" if crowd == MANY => {
-                let name = format!("{} futures of events wait", row["waiting"]);
-                add(name, "% of a core", None, number("cpu_percent"), None, None);
             }
             "load" => {
                 let name = "load, over dlopen".to_owned();
                 add(name, "us", None, median(row, "over_dlopen_us"), None, None);
-            }
-            "sharing" => {
-                let beside = row["beside"].as_str().map_or_else(String::new, |c| {
-                    let c = rows.iter().find(|row| row["kind"] == "sharing" && row["way"] == c);
-                    c.and_then(|row| row["p50_us"].as_f64())
-                        .map_or_else(String::new, |c| format!(" (C {c})"))
-                });
-                let name = format!("two processes and back, {}{beside}", text("way"));
-                add(name, "us", None, number("p50_us"), None, None);
-            }
-            "span" if ours => {
-                let c = beside("c").and_then(|row| median(row, "ns"));
-                let name = format!("span of {}", text("work"));
-                add(name.clone(), "ns", c, median(row, "ns"), spread(&row["ratio"]), None);
-                let whole = median(row, "ns").zip(median(row, "read_ns")).map(|(a, b)| a + b);
-                let name = format!("{name}, recorded and read");
-                add(name, "ns", c, whole, spread(&row["whole_ratio"]), None);
-            }
-            "host submit" => {
-                let name = format!("submit: {}", text("way"));
-                add(name, "ns", None, median(row, "ns"), None, None);
-            }
-            "host stage" => {
-                let between = row["between"]
-                    .as_str()
-                    .map_or_else(String::new, |it| format!(", {it} between"));
-                let name = format!("stage: {}{between}", text("way"));
-                add(name, "us", None, row["to_host_us"]["p50"].as_f64(), None, None);
-            }
-            "crowd wake" => {
-                let name = format!("woken beside {} threads: {}", row["threads"], text("way"));
-                add(name, "us", None, number("p50_us"), None, None);
             }
             "build" => {
                 let unit = match text("unit") {

@@ -1,23 +1,23 @@
-//! Timelines beside a loop in C and beside events: what looks, signals and waits cost, how soon a
-//! waiter learns of a point, and what processor time thousands of pending points take.
+//! Timelines beside a loop in C and beside events: what looks, signals and waits cost, and how soon a
+//! waiter learns of a point.
 
 use core::ffi::c_void;
-use core::hint::black_box;
+use core::hint::{black_box, spin_loop};
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use core::task::{Context as TaskContext, Waker};
 use std::future::{Future, IntoFuture};
 use std::sync::{Arc, Barrier};
+use std::task::Wake;
+use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-use cuda_events::sys::CUresult;
+use cuda_events::mem_ops::{WaitCondition, WaitValueFlags};
+use cuda_events::sys::{CUhostFn, CUresult};
 use cuda_events::{Context, Event, EventFlags, Stream, StreamOptions, StreamRef};
 use cuda_timelines::{CudaStreamExt, Point, Timeline};
 use serde_json::{Value, json};
 
-use crate::completions::{
-    Count, Hold, IDLE, Signal, Work, cpu_time, launch, nanoseconds, short, wake_row,
-};
 use crate::rounds::{percentile, rounded};
 
 type ValueCall = unsafe extern "C" fn(*mut c_void, u64, u64, u32) -> u32;
@@ -35,8 +35,6 @@ unsafe extern "C" {
 
 /// How many calls are made at once: fewer than a queue of the driver's holds.
 const BATCH: u64 = 200;
-/// How many timelines the pending points are of.
-const TIMELINES: usize = 64;
 
 pub fn measure(context: &Context, samples: usize, report: &mut impl FnMut(Value)) {
     for threads in [1, 16] {
@@ -44,7 +42,6 @@ pub fn measure(context: &Context, samples: usize, report: &mut impl FnMut(Value)
     }
     calls(context, samples, report);
     wakes(context, samples, report);
-    pending(context, samples, report);
 }
 
 fn stream(context: &Context) -> Stream {
@@ -200,20 +197,20 @@ fn in_turn<T>(round: usize, first: impl FnOnce() -> T, second: impl FnOnce() -> 
 /// record. With nothing between, the device completes an event sooner than it writes a value; with
 /// work between, as programs have it, it does not.
 #[derive(Clone, Copy)]
-pub enum Between<'a> {
+enum Between<'a> {
     Nothing,
     Memset(&'a Bytes<'a>),
 }
 
 impl Between<'_> {
-    pub fn name(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
             Self::Nothing => "nothing",
             Self::Memset(_) => "a memset of 4 KiB",
         }
     }
 
-    pub fn submit(self, stream: &StreamRef) {
+    fn submit(self, stream: &StreamRef) {
         if let Self::Memset(bytes) = self {
             bytes.set(stream);
         }
@@ -221,7 +218,7 @@ impl Between<'_> {
 }
 
 /// 4 KiB of the device's memory.
-pub struct Bytes<'a> {
+struct Bytes<'a> {
     context: &'a Context,
     address: u64,
 }
@@ -229,7 +226,7 @@ pub struct Bytes<'a> {
 impl<'a> Bytes<'a> {
     const COUNT: usize = 4096;
 
-    pub fn new(context: &'a Context) -> Self {
+    fn new(context: &'a Context) -> Self {
         let mut address = 0;
         let allocate = context.driver().symbols().cuMemAlloc_v2;
         // SAFETY: a place for the address; the context is current.
@@ -253,7 +250,7 @@ impl Drop for Bytes<'_> {
     }
 }
 
-pub const WAYS: [&str; 5] = [
+const WAYS: [&str; 5] = [
     "point, spinning",
     "point, sleeping",
     "point, future",
@@ -273,21 +270,32 @@ fn wakes(context: &Context, samples: usize, report: &mut impl FnMut(Value)) {
             }
         }
         for (way, late) in WAYS.into_iter().zip(late) {
-            report(row(way, between, 0, late));
+            report(wake_row(way, between, late));
         }
     }
 }
 
-fn row(way: &str, between: Between, others: usize, late: Vec<f64>) -> Value {
-    let mut row = wake_row(way, "100 to 310 us", others, late);
-    // The tables of the others' figures do without.
-    row["kind"] = "timeline wake".into();
-    row["between"] = between.name().into();
-    row
+fn wake_row(way: &str, between: Between, mut late: Vec<f64>) -> Value {
+    late.sort_by(f64::total_cmp);
+    json!({
+        "kind": "timeline wake",
+        "way": way,
+        "between": between.name(),
+        "p50_us": rounded(percentile(&late, 0.5)),
+        "p90_us": rounded(percentile(&late, 0.9)),
+        "p99_us": rounded(percentile(&late, 0.99)),
+        "samples": late.len(),
+    })
+}
+
+/// Work of another length each time, so that its end falls anywhere between two looks of one that
+/// looks from time to time.
+fn short(sample: usize) -> Duration {
+    Duration::from_micros(100 + (sample as u64 * 7919) % 211)
 }
 
 /// From the end of the host function, so that what is between is in it.
-pub fn lateness(
+fn lateness(
     context: &Context,
     timeline: &Timeline,
     way: &str,
@@ -341,51 +349,88 @@ fn wait(base: Instant, point: Point) -> Option<u64> {
     }
 }
 
-/// The processor time while so many points are pending on 64 timelines, and how late fresh ones are
-/// then. All of them are of one stream, which is held; one load a timeline is made whichever stream
-/// it is of.
-fn pending(context: &Context, samples: usize, report: &mut impl FnMut(Value)) {
-    let held = Arc::new(stream(context));
-    for waiting in [1, 1_000, 10_000] {
-        let hold = Hold::new(&held);
-        let timelines: Vec<Timeline> = (0..waiting.min(TIMELINES))
-            .map(|_| Timeline::new(Arc::clone(&held)).expect("a timeline"))
-            .collect();
-        let points: Vec<Point> =
-            timelines.iter().map(|timeline| timeline.signal().expect("a signal")).collect();
-        let woken = Arc::new(Count(AtomicUsize::new(0)));
-        let waker = Waker::from(Arc::clone(&woken));
-        let mut futures: Vec<_> = points
-            .iter()
-            .cycle()
-            .take(waiting)
-            .map(|point| Box::pin(point.into_future()))
-            .collect();
-        for future in &mut futures {
-            assert!(
-                future.as_mut().poll(&mut TaskContext::from_waker(&waker)).is_pending(),
-                "the stream is held"
-            );
+fn nanoseconds(base: Instant) -> u64 {
+    base.elapsed().as_nanos() as u64
+}
+
+/// A host function that takes a while and notes when it ended.
+struct Work {
+    base: Instant,
+    duration: Duration,
+    ended: AtomicU64,
+}
+
+impl Work {
+    extern "C" fn run(work: *mut c_void) {
+        // SAFETY: the box lives until the stream was synchronized.
+        let work = unsafe { &*work.cast::<Self>() };
+        let started = Instant::now();
+        while started.elapsed() < work.duration {
+            spin_loop();
         }
-        std::thread::sleep(IDLE / 4);
-        let (cpu, started) = (cpu_time(), Instant::now());
-        std::thread::sleep(IDLE);
-        let share = (cpu_time() - cpu).as_secs_f64() / started.elapsed().as_secs_f64();
-        report(json!({
-            "kind": "timeline", "operation": "pending", "waiting": waiting,
-            "timelines": timelines.len(),
-            "cpu_percent": rounded(share * 100.0),
-        }));
-        let fresh = timeline(context);
-        let late = (0..samples)
-            .filter_map(|sample| {
-                lateness(context, &fresh, WAYS[2], Between::Nothing, short(sample))
-            })
-            .collect();
-        report(row(WAYS[2], Between::Nothing, waiting, late));
-        drop(hold);
-        while woken.0.load(Ordering::Acquire) < waiting {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        work.ended.store(nanoseconds(work.base), Ordering::Relaxed);
+    }
+}
+
+fn launch(stream: &StreamRef, function: CUhostFn, data: *mut c_void) {
+    let symbols = stream.context().driver().symbols();
+    // SAFETY: the stream is alive, and the caller passes what the function takes.
+    let code = unsafe { (symbols.cuLaunchHostFunc)(stream.as_raw(), function, data) };
+    assert_eq!(code, CUresult::CUDA_SUCCESS, "cuLaunchHostFunc failed");
+}
+
+struct Signal {
+    base: Instant,
+    woken: AtomicU64,
+    waiter: Thread,
+}
+
+impl Wake for Signal {
+    fn wake(self: Arc<Self>) {
+        self.woken.store(nanoseconds(self.base), Ordering::Release);
+        self.waiter.unpark();
+    }
+}
+
+/// Holds a stream until it is dropped. A host function that blocks would hold up those of all other
+/// streams too.
+struct Hold<'a> {
+    stream: &'a StreamRef,
+    word: *mut c_void,
+}
+
+impl<'a> Hold<'a> {
+    fn new(stream: &'a StreamRef) -> Self {
+        const DEVICEMAP: u32 = 2;
+        let symbols = stream.context().driver().symbols();
+        let (mut word, mut address) = (null_mut(), 0);
+        // SAFETY: a place for the memory; the context is current.
+        let code = unsafe { (symbols.cuMemHostAlloc)(&mut word, 64, DEVICEMAP) };
+        assert_eq!(code, CUresult::CUDA_SUCCESS, "cuMemHostAlloc failed");
+        let hold = Self { stream, word };
+        hold.word().store(0, Ordering::SeqCst);
+        // SAFETY: a place for the address; the memory is mapped.
+        let code = unsafe { (symbols.cuMemHostGetDevicePointer_v2)(&mut address, word, 0) };
+        assert_eq!(code, CUresult::CUDA_SUCCESS, "cuMemHostGetDevicePointer failed");
+        // SAFETY: the memory is freed when the stream is done.
+        let held = unsafe {
+            stream.wait_value32(address, 1, WaitCondition::Equal, WaitValueFlags::empty())
+        };
+        held.expect("a wait for a value in memory");
+        hold
+    }
+
+    fn word(&self) -> &AtomicU32 {
+        // SAFETY: 64 bytes that live as long as this; all others that look at them only read.
+        unsafe { &*self.word.cast::<AtomicU32>() }
+    }
+}
+
+impl Drop for Hold<'_> {
+    fn drop(&mut self) {
+        self.word().store(1, Ordering::SeqCst);
+        self.stream.synchronize().expect("the stream is done");
+        // SAFETY: nothing looks at it any more.
+        unsafe { (self.stream.context().driver().symbols().cuMemFreeHost)(self.word) };
     }
 }
