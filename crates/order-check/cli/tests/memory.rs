@@ -424,7 +424,7 @@ fn is_native() -> bool {
 }
 
 #[test]
-#[ignore = "half a minute of processor time, in the step churn: cargo test -p cuda-order-check \
+#[ignore = "half a minute of processor time, in the step memory: cargo test -p cuda-order-check \
             --test memory -- --ignored"]
 fn what_is_repeated_takes_no_more_memory() {
     let test = "what_is_repeated_takes_no_more_memory";
