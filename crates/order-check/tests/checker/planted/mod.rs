@@ -1,6 +1,9 @@
 //! Small programs with one planted error each, and the same programs mended. Independent threads
 //! make their calls in forty orders; the error is reported in each, and the mended program is
 //! silent in each.
+//!
+//! Those that a program can make with real calls and one thread are in `tests/common/planted`, where
+//! the software driver and the library in front of a driver run them.
 
 mod steps;
 mod table;

@@ -93,10 +93,6 @@ pub(super) fn reads(stream: u64) -> At {
     step(Do::Work(stream, vec![Access::read(BUFFER, 64)]))
 }
 
-pub(super) fn copies(stream: u64, from: u64, to: u64, len: u64) -> At {
-    step(Do::Work(stream, vec![Access::read(from, len), Access::write(to, len)]))
-}
-
 pub(super) fn touches(stream: u64, access: Access) -> At {
     step(Do::Work(stream, vec![access]))
 }

@@ -4,10 +4,10 @@ use std::panic::Location;
 
 use crate::common::Do;
 use crate::planted::steps::{
-    A, At, B, BUFFER, C, FLAG, LEGACY, OTHER, WIDE, allocates, context_sync, copies, create,
-    define, does, event_sync, frees, host_reads, host_writes, idle, in_context, launch, node,
-    node_reads, node_writes, query, reads, record, reset, signal, step, stream_sync, touches, wait,
-    wait_value, writes,
+    A, At, B, BUFFER, C, FLAG, LEGACY, OTHER, WIDE, allocates, context_sync, create, define, does,
+    event_sync, frees, host_reads, host_writes, idle, in_context, launch, node, node_reads,
+    node_writes, query, reads, record, reset, signal, step, stream_sync, touches, wait, wait_value,
+    writes,
 };
 use crate::planted::{Expect, Planted};
 use Expect::{
@@ -49,94 +49,6 @@ impl Table {
     /// Two streams.
     #[rustfmt::skip] // A row a line or two.
     fn two_streams(&mut self) {
-        self.row("write and read", Race, vec![
-            writes(A).one(), record(1, A).mended(), wait(B, 1).mended(), reads(B).two(),
-        ]);
-        self.row("read and write", Race, vec![
-            reads(A).one(), record(1, A).mended(), wait(B, 1).mended(), writes(B).two(),
-        ]);
-        self.row("write and write", Race, vec![
-            writes(A).one(), record(1, A).mended(), wait(B, 1).mended(), writes(B).two(),
-        ]);
-        self.row("recorded too early", Race, vec![
-            record(1, A).faulty(), writes(A).one(), record(1, A).mended(), wait(B, 1), reads(B).two(),
-        ]);
-        self.row("waited too late", Race, vec![
-            writes(A).one(), record(1, A), wait(B, 1).mended(), reads(B).two(), wait(B, 1).faulty(),
-        ]);
-        self.row("waited in the wrong stream", Race, vec![
-            writes(A).one(), record(1, A), wait(C, 1).faulty(), wait(B, 1).mended(), reads(B).two(),
-        ]);
-        self.row("recorded in the wrong stream", Race, vec![
-            writes(A).one(), record(1, C).faulty(), record(1, A).mended(), wait(B, 1), reads(B).two(),
-        ]);
-        self.row("waited for the wrong event", Race, vec![
-            record(2, A), writes(A).one(), record(1, A), wait(B, 2).faulty(), wait(B, 1).mended(),
-            reads(B).two(),
-        ]);
-        self.row("the event was recorded anew elsewhere", Race, vec![
-            writes(A).one(), record(1, A), record(1, C).faulty(), wait(B, 1), reads(B).two(),
-        ]);
-        self.row("a wait keeps the record that it saw", Race, vec![
-            record(1, A), wait(B, 1).faulty(), writes(A).one(), record(1, A), wait(B, 1).mended(),
-            reads(B).two(),
-        ]);
-        self.row("the last byte is shared", Race, vec![
-            touches(A, Access::write(BUFFER, 64)).one(),
-            touches(B, Access::read(BUFFER + 63, 16)).two().faulty(),
-            touches(B, Access::read(BUFFER + 64, 16)).two().mended(),
-        ]);
-        self.row("the first byte is shared", Race, vec![
-            touches(A, Access::write(BUFFER, 64)).one(),
-            touches(B, Access::read(BUFFER - 15, 16)).two().faulty(),
-            touches(B, Access::read(BUFFER - 16, 16)).two().mended(),
-        ]);
-        self.row("one range is in the other", Race, vec![
-            touches(A, Access::write(BUFFER, 4096)).one(),
-            record(1, A).mended(),
-            wait(B, 1).mended(),
-            touches(B, Access::read(BUFFER + 1000, 8)).two(),
-        ]);
-        self.row("a copy's source is overwritten", Race, vec![
-            copies(A, BUFFER, OTHER, 64).one(), record(1, A).mended(), wait(B, 1).mended(),
-            writes(B).two(),
-        ]);
-        self.row("a copy's target is read", Race, vec![
-            copies(A, OTHER, BUFFER, 64).one(), record(1, A).mended(), wait(B, 1).mended(),
-            reads(B).two(),
-        ]);
-        self.row("halves of a buffer, and one byte more", Race, vec![
-            touches(A, Access::write(BUFFER, 33)).one().faulty(),
-            touches(A, Access::write(BUFFER, 32)).one().mended(),
-            touches(B, Access::write(BUFFER + 32, 32)).two(),
-        ]);
-        self.row("through a third stream, one hop missing", Race, vec![
-            writes(A).one(), record(1, A), wait(C, 1).mended(), record(2, C), wait(B, 2),
-            reads(B).two(),
-        ]);
-        self.row("through a third stream, the second hop missing", Race, vec![
-            writes(A).one(), record(1, A), wait(C, 1), record(2, C), wait(B, 2).mended(),
-            reads(B).two(),
-        ]);
-        self.row("a ring of two buffers, used a third time", Race, vec![
-            touches(A, Access::write(BUFFER, 64)), record(1, A), wait(B, 1),
-            touches(B, Access::read(BUFFER, 64)).one(), record(3, B),
-            touches(A, Access::write(OTHER, 64)), record(2, A), wait(B, 2),
-            touches(B, Access::read(OTHER, 64)),
-            wait(A, 3).mended(), touches(A, Access::write(BUFFER, 64)).two(),
-        ]);
-        self.row("one of two readers is not waited for", Race, vec![
-            writes(A), record(1, A), wait(B, 1), wait(C, 1), reads(B), reads(C).one(),
-            record(2, B), record(3, C), wait(A, 2), wait(A, 3).mended(), writes(A).two(),
-        ]);
-        self.row("an event of one stream does not order another", Race, vec![
-            touches(A, Access::write(OTHER, 64)), writes(B).one(), record(1, A), record(2, B).mended(),
-            wait(C, 1), wait(C, 2).mended(), reads(C).two(),
-        ]);
-        self.row("a stream that is destroyed with work", Race, vec![
-            create(A, NonBlocking), writes(A).one(), record(1, A).mended(), does(Do::Destroy(A)),
-            wait(B, 1).mended(), reads(B).two(),
-        ]);
         self.row("a stream of the same number", Race, vec![
             create(A, NonBlocking), writes(A).one(), record(1, A).mended(), does(Do::Destroy(A)),
             create(A, NonBlocking),
@@ -152,47 +64,18 @@ impl Table {
     /// The host.
     #[rustfmt::skip] // A row a line or two.
     fn host(&mut self) {
-        self.row("the host reads too early", Race,
-            vec![writes(A).one(), stream_sync(A).mended(), host_reads().two()]);
-        self.row("the host writes too early", Race,
-            vec![reads(A).one(), stream_sync(A).mended(), host_writes().two()]);
-        self.row("the host waits for the wrong stream", Race, vec![
-            writes(A).one(), stream_sync(B).faulty(), stream_sync(A).mended(), host_reads().two(),
-        ]);
-        self.row("the host waits for an event before the work", Race, vec![
-            record(1, A), writes(A).one(), record(1, A).mended(), event_sync(1), host_reads().two(),
-        ]);
-        self.row("the host waits before the work", Race, vec![
-            stream_sync(A).faulty(), writes(A).one(), stream_sync(A).mended(), host_reads().two(),
-        ]);
         self.row("a query that said no", Race, vec![
             writes(A).one(), record(1, A), query(1, false).faulty(), query(1, true).mended(),
             host_reads().two(),
         ]);
-        self.row("another context is synchronized", Race, vec![
-            in_context(A, 1, Blocking), in_context(B, 2, Blocking), writes(A).one(),
-            context_sync(2).faulty(), context_sync(1).mended(), host_reads().two(),
-        ]);
         self.row("the host overwrites a source", Race, vec![
             host_writes(), reads(A).one(), stream_sync(A).mended(), host_writes().two(),
-        ]);
-        self.row("the host's wait orders other streams that it submits to", Race, vec![
-            writes(A).one(), stream_sync(A).mended(), reads(B).two(),
-        ]);
-        self.row("the host waits after it submitted", Race, vec![
-            writes(A).one(), stream_sync(A).mended(), reads(B).two(), stream_sync(A).faulty(),
         ]);
     }
 
     /// Frees.
     #[rustfmt::skip] // A row a line or two.
     fn frees(&mut self) {
-        self.row("freed while it is read", Race, vec![
-            allocates(), reads(A).one(), stream_sync(A).mended(), frees().two(),
-        ]);
-        self.row("freed while it is written", Race, vec![
-            allocates(), writes(A).one(), stream_sync(A).mended(), frees().two(),
-        ]);
         self.row("used after it was freed", UseAfterFree, vec![
             allocates(), frees().one(), allocates().mended(), reads(A).two(),
         ]);
@@ -222,51 +105,10 @@ impl Table {
     /// The legacy default stream.
     #[rustfmt::skip] // A row a line or two.
     fn legacy(&mut self) {
-        self.row("a non-blocking stream and the legacy default stream", Race, vec![
-            create(LEGACY, Legacy), create(A, NonBlocking).faulty(), create(A, Blocking).mended(),
-            writes(A).one(), reads(LEGACY).two(),
-        ]);
-        self.row("the legacy default stream and a non-blocking stream", Race, vec![
-            create(LEGACY, Legacy), create(A, NonBlocking).faulty(), create(A, Blocking).mended(),
-            writes(LEGACY).one(), reads(A).two(),
-        ]);
-        self.row("the legacy default stream of another context", Race, vec![
-            in_context(LEGACY, 1, Legacy).faulty(), in_context(LEGACY, 0, Legacy).mended(),
-            create(A, Blocking),
-            writes(A).one(), reads(LEGACY).two(),
-        ]);
-        self.row("no legacy operation between two blocking streams", Race, vec![
-            create(LEGACY, Legacy), create(A, Blocking), create(B, Blocking),
-            writes(A).one(), record(7, LEGACY).mended(), reads(B).two(),
-        ]);
-        self.row("a legacy operation before the work", Race, vec![
-            create(LEGACY, Legacy), create(A, Blocking), create(B, Blocking),
-            touches(LEGACY, Access::read(OTHER, 1)).faulty(), writes(A).one(),
-            touches(LEGACY, Access::read(OTHER, 1)).mended(), reads(B).two(),
-        ]);
-        self.row("a legacy operation, and then one stream is not blocking", Race, vec![
-            create(LEGACY, Legacy), create(A, Blocking), create(B, NonBlocking).faulty(),
-            create(B, Blocking).mended(),
-            writes(A).one(), touches(LEGACY, Access::read(OTHER, 1)), reads(B).two(),
-        ]);
-        self.row("a blocking stream is synchronized after a legacy operation", Race, vec![
-            // The operation is not in that stream: to wait for it, wait for the legacy default stream.
-            create(LEGACY, Legacy), create(A, Blocking), writes(LEGACY).one(),
-            stream_sync(A).faulty(), stream_sync(LEGACY).mended(), host_reads().two(),
-        ]);
-        self.row("the legacy default stream is synchronized, a non-blocking one works", Race, vec![
-            create(LEGACY, Legacy), create(A, NonBlocking).faulty(), create(A, Blocking).mended(),
-            writes(A).one(), stream_sync(LEGACY), host_reads().two(),
-        ]);
         self.row("a blocking stream that is destroyed, and a wait of the host", Race, vec![
             create(LEGACY, Legacy), create(A, NonBlocking).faulty(), create(A, Blocking).mended(),
             writes(A).one(),
             does(Do::Destroy(A)), stream_sync(LEGACY), host_reads().two(),
-        ]);
-        self.row("a blocking stream that is destroyed", Race, vec![
-            create(LEGACY, Legacy), create(A, NonBlocking).faulty(), create(A, Blocking).mended(),
-            writes(A).one(),
-            does(Do::Destroy(A)), reads(LEGACY).two(),
         ]);
         self.row("a stream has the number of a legacy default stream that is destroyed", Race, vec![
             create(LEGACY, Legacy), touches(LEGACY, Access::write(OTHER, 64)),
@@ -283,15 +125,6 @@ impl Table {
     /// Whole contexts.
     #[rustfmt::skip] // A row a line or two.
     fn contexts(&mut self) {
-        self.row("a context's record is before the work", Race, vec![
-            create(A, NonBlocking), does(Do::ContextRecord(0, 1)).faulty(), writes(A).one(),
-            does(Do::ContextRecord(0, 1)).mended(), wait(B, 1), reads(B).two(),
-        ]);
-        self.row("a context's record is of another context", Race, vec![
-            in_context(A, 1, NonBlocking), in_context(B, 2, NonBlocking), writes(A).one(),
-            does(Do::ContextRecord(2, 1)).faulty(), does(Do::ContextRecord(1, 1)).mended(), wait(B, 1),
-            reads(B).two(),
-        ]);
         let shares = |context, stream| does(Do::ContextShares(context, stream));
         self.row("a copy that is also another context's work, and a wait for that one", Race, vec![
             in_context(A, 1, NonBlocking), in_context(B, 2, NonBlocking), writes(A).one(),
@@ -304,14 +137,6 @@ impl Table {
         self.row("another context's work, and its streams", Race, vec![
             in_context(A, 1, NonBlocking), in_context(B, 2, NonBlocking), writes(A).one(),
             shares(2, A), does(Do::ContextRecord(2, 1)).mended(), wait(B, 1), reads(B).two(),
-        ]);
-        self.row("a context's wait is after the work", Race, vec![
-            create(A, NonBlocking), create(B, NonBlocking), writes(A).one(), record(1, A),
-            does(Do::ContextWait(0, 1)).mended(), reads(B).two(), does(Do::ContextWait(0, 1)).faulty(),
-        ]);
-        self.row("a context's wait, and a stream that is created later", Race, vec![
-            create(A, NonBlocking), writes(A).one(), record(1, A), does(Do::ContextWait(0, 1)).mended(),
-            create(B, NonBlocking), reads(B).two(), does(Do::ContextWait(0, 1)).faulty(),
         ]);
         self.row("a context's wait, and a stream of another context", Race, vec![
             in_context(A, 1, NonBlocking), in_context(B, 2, NonBlocking), writes(A).one(), record(1, A),
@@ -327,41 +152,9 @@ impl Table {
     /// Values.
     #[rustfmt::skip] // A row a line or two.
     fn values(&mut self) {
-        self.row("a value that is not waited for", Race, vec![
-            writes(A).one(), signal(A, 1), wait_value(B, 1, Compare::GreaterOrEqual).mended(),
-            reads(B).two(),
-        ]);
-        self.row("a value is written before the work", Race, vec![
-            signal(A, 1).faulty(), writes(A).one(), signal(A, 1).mended(),
-            wait_value(B, 1, Compare::GreaterOrEqual), reads(B).two(),
-        ]);
-        self.row("an earlier value suffices", Race, vec![
-            signal(A, 1), writes(A).one(), signal(A, 2),
-            wait_value(B, 1, Compare::GreaterOrEqual).faulty(),
-            wait_value(B, 2, Compare::GreaterOrEqual).mended(), reads(B).two(),
-        ]);
-        self.row("a value is waited for before it is written", Race, vec![
-            wait_value(B, 1, Compare::GreaterOrEqual), reads(B).two(), signal(A, 1).faulty(),
-            writes(A).one(),
-            signal(A, 1).mended(),
-        ]);
-        self.row("two streams write the value", Race, vec![
-            writes(A).one(), signal(A, 1), does(Do::Write(C, FLAG, 1)).faulty(),
-            wait_value(B, 1, Compare::Equal), reads(B).two(),
-        ]);
-        self.row("a flag goes to and fro, and once it is not waited for", Race, vec![
-            writes(A), signal(A, 1), wait_value(B, 1, Compare::Equal), reads(B).one(), signal(B, 0),
-            wait_value(A, 0, Compare::Equal).mended(), writes(A).two(),
-        ]);
         self.row("a bit of another stream", Race, vec![
             writes(A).one(), signal(A, 4), does(Do::Write(C, WIDE, 2)).faulty(),
             does(Do::WaitValue(B, FLAG, 4, Compare::And)).mended(), reads(B).two(),
-        ]);
-        self.row("a value is copied over", Race, vec![
-            // The reset has no order with the second signal.
-            signal(A, 1), record(1, A), wait(C, 1), touches(C, Access::write(FLAG.address, 4)).one(),
-            record(2, C),
-            wait(A, 2).mended(), signal(A, 2).two(),
         ]);
         // A copy or a memset may end a wait. What it is after, the wait is after.
         self.row("a copy releases a wait, and is too early", Race, vec![
@@ -408,20 +201,10 @@ impl Table {
                 idle(&[1, 3])]).mended(),
             launch(A, 1).one().two(),
         ]);
-        self.row("a graph and another stream", Race, vec![
-            define(1, vec![idle(&[]), node_writes(&[0]), idle(&[0])]), launch(A, 1).one(),
-            record(1, A).mended(),
-            wait(B, 1).mended(), reads(B).two(),
-        ]);
         self.row("one graph in two streams", Race, vec![
             define(1, vec![node_writes(&[])]), launch(A, 1).one(), record(1, A).mended(),
             wait(B, 1).mended(),
             launch(B, 1).two(),
-        ]);
-        self.row("a graph's record comes too early", Race, vec![
-            define(1, vec![node(NodeWork::Record(EventId(1)), &[]), node_writes(&[])]).faulty(),
-            define(1, vec![node_writes(&[]), node(NodeWork::Record(EventId(1)), &[0])]).mended(),
-            launch(A, 1).one(), wait(B, 1), reads(B).two(),
         ]);
         self.row("a graph's wait is in another branch", Race, vec![
             define(1, vec![node(NodeWork::Wait(EventId(1)), &[]), node_reads(&[])]).faulty(),
@@ -436,27 +219,10 @@ impl Table {
                 node_reads(&[0])]).mended(),
             launch(A, 2).one().two(),
         ]);
-        self.row("a captured graph forks, and its branches race", Race, vec![
-            does(Do::Capture(A)), record(1, A), wait(B, 1), writes(A), record(3, A).mended(),
-            wait(B, 3).mended(), reads(B),
-            record(2, B), wait(A, 2), does(Do::EndCapture(A, 1)), launch(C, 1).one().two(),
-        ]);
-        self.row("a captured stream goes on before it has joined", Race, vec![
-            does(Do::Capture(A)), touches(A, Access::write(OTHER, 4)), record(1, A), wait(B, 1),
-            writes(B), record(2, B),
-            wait(A, 2).mended(), reads(A), wait(A, 2).faulty(), does(Do::EndCapture(A, 1)),
-            launch(C, 1).one().two(),
-        ]);
         self.row("a captured graph is launched twice, in two streams", Race, vec![
             does(Do::Capture(A)), writes(A), does(Do::EndCapture(A, 1)), launch(B, 1).one(),
             record(1, B).mended(),
             wait(C, 1).mended(), launch(C, 1).two(),
-        ]);
-        self.row("captured work does not run", Race, vec![
-            // The copy in the capture is no order for the one outside it.
-            writes(A).one(), does(Do::Capture(B)), touches(B, Access::read(OTHER, 4)),
-            does(Do::EndCapture(B, 1)),
-            record(1, A).mended(), wait(B, 1).mended(), reads(B).two(),
         ]);
     }
 
@@ -586,15 +352,8 @@ impl Table {
     /// Warnings.
     #[rustfmt::skip] // A row a line or two.
     fn warnings(&mut self) {
-        self.row("an event that was never recorded", NeverRecorded, vec![
-            writes(A), record(1, A).mended(), wait(B, 1).one().two(),
-            touches(B, Access::read(OTHER, 4)),
-        ]);
         self.row("a synchronize for an event that was never recorded", NeverRecorded, vec![
             writes(A), record(1, A).mended(), event_sync(1).one().two(),
-        ]);
-        self.row("an event that was created anew", NeverRecorded, vec![
-            writes(A), record(1, A), does(Do::Event(1, false)).faulty(), wait(B, 1).one().two(),
         ]);
         self.row("a record that is lost", LostRecord, vec![
             writes(A), record(1, A).one(), wait(C, 1).mended(), touches(B, Access::write(OTHER, 4)),
