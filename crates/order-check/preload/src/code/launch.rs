@@ -47,7 +47,7 @@ impl Values {
         words: &[u64],
         is_of_host: bool,
     ) -> Self {
-        let number = number(code.number, sizes, words);
+        let number = number(mix(code.number, is_of_host.into()), sizes, words);
         Self { number, code, sizes, words: Words::new(words), is_of_host }
     }
 
@@ -146,12 +146,14 @@ mod tests {
     #[test]
     fn launches_that_are_alike_have_one_number() {
         let codes = [(); 2].map(|()| Arc::new(KernelCode::new("kernel".to_owned(), 90, None)));
-        let number = |code: &Arc<KernelCode>, sizes, words: &[u64]| {
-            Values::new(code.clone(), sizes, words, false).number
+        let with = |code: &Arc<KernelCode>, sizes, words: &[u64], is_of_host| {
+            Values::new(code.clone(), sizes, words, is_of_host).number
         };
+        let number = |code: &_, sizes, words: &_| with(code, sizes, words, false);
         let first = || number(&codes[0], [1, 2, 3, 4, 5, 6], &[7, 8]);
         assert_eq!(first(), first());
         let mut all = vec![first(), number(&codes[1], [1, 2, 3, 4, 5, 6], &[7, 8])];
+        all.push(with(&codes[0], [1, 2, 3, 4, 5, 6], &[7, 8], true));
         for at in 0..6 {
             let mut sizes = [1, 2, 3, 4, 5, 6];
             sizes[at] += 10;
