@@ -38,7 +38,6 @@ pub(crate) fn pinned_begins(
     // the call under way.
     if pinned.alias.is_none_or(|alias| unsafe { alias(pointer) != 0 }) {
         let (bytes, shared) = (bytes as u64, OnceCell::new());
-        pinned.managed += usize::from(managed);
         pinned.regions.insert(address, Region { bytes, registered, managed, shared });
     }
 }
@@ -46,7 +45,6 @@ pub(crate) fn pinned_begins(
 /// The memory ends: its pages are as they were.
 pub(crate) fn pinned_ends(watch: &mut Watch, address: Address) {
     let Some(region) = watch.pinned.regions.remove(&address) else { return };
-    watch.pinned.managed -= usize::from(region.managed);
     let range = [address as usize, (address + region.bytes) as usize];
     watch.pinned.unwatch(|index| protection::is_in(index, range));
 }

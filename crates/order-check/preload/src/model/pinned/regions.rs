@@ -54,8 +54,6 @@ pub(crate) struct Pinned {
     /// An address in the real library.
     pub(crate) driver: usize,
     pub(crate) regions: BTreeMap<u64, Region>,
-    /// How many of them are managed.
-    pub(crate) managed: usize,
     /// What was submitted by the call under way: what is accessed, and the work up to its end.
     pub(crate) submitted: Vec<(StreamId, Access, Awaited)>,
     /// In the order of their submission.
@@ -75,7 +73,6 @@ impl Pinned {
             alias: None,
             driver: 0,
             regions: BTreeMap::new(),
-            managed: 0,
             submitted: Vec::new(),
             watched: BTreeMap::new(),
             begin: Instant::now(),
