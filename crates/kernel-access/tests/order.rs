@@ -78,6 +78,9 @@ fn a_kernel_with_a_fence_or_a_strong_store_may_signal() {
     for (other, signals) in [
         (store, false),
         ("    st.relaxed.gpu.global.f32 [%out], %value;", true),
+        ("    st.global.wt.f32 [%out], %value;", true),
+        ("    st.global.cg.f32 [%out], %value;", true),
+        ("    st.global.cs.f32 [%out], %value;", false),
         ("    st.volatile.shared.f32 [%out], %value;", false),
         ("    red.global.add.f32 [%out], %value;", true),
         ("    membar.sys;\n    st.global.f32 [%out], %value;", true),

@@ -14,9 +14,10 @@ enum Place {
     Parameter,
 }
 
-/// Whether an access is meant for what other threads do at the same time.
+/// Whether an access is meant for what other threads do at the same time, or compiled as one that is.
 fn is_kept(name: &Name<'_>) -> bool {
-    ["volatile", "relaxed", "acquire", "release", "mmio"].iter().any(|part| name.has(part))
+    let parts = ["volatile", "relaxed", "acquire", "release", "mmio", "cg", "cv", "wb", "wt"];
+    parts.iter().any(|part| name.has(part))
 }
 
 fn set_strong(access: &mut Operation, name: &Name<'_>) {
