@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use crate::callees;
@@ -13,7 +14,7 @@ use crate::division;
 use crate::flow::{Graph, NoGraph};
 use crate::instruction::is_access;
 use crate::parameters::address_half;
-use crate::polls::polls;
+use crate::polls::{is_fence, polls};
 use crate::ptx::{self, Module, PtxError};
 use crate::touch::Span;
 
@@ -98,6 +99,8 @@ pub struct Code {
     constants: Vec<u8>,
     /// A clock, and the time after which an evaluation has no answer.
     pub(crate) time: Option<(fn() -> Duration, Duration)>,
+    /// Asked for by the kernel's summary and by each of its launches.
+    polls: OnceLock<Vec<usize>>,
 }
 
 impl Code {
@@ -125,6 +128,7 @@ impl Code {
             idle: BTreeSet::new(),
             constants,
             time: None,
+            polls: OnceLock::new(),
         })
     }
 
@@ -154,6 +158,7 @@ impl Code {
             idle: BTreeSet::new(),
             constants: Vec::new(),
             time: None,
+            polls: OnceLock::new(),
         }
     }
 
@@ -172,19 +177,19 @@ impl Code {
         self.lines.get(at / INSTRUCTION).copied()
     }
 
-    /// Whether a thread may wait for what others write: a loop has a load from global memory that is
-    /// `volatile`, `relaxed` or `acquire`, or an atomic operation, and what it gets may decide whether
-    /// the loop goes on. What such a kernel does after may be in an order with other work that no
-    /// call made. Loops without such a load cannot wait, as the compiler may load once for all turns.
+    /// Whether a thread may wait for what others write, or look whether they have: what it gets may decide
+    /// which way it goes, in a loop, by an atomic operation, a load from global memory that is
+    /// `volatile`, `relaxed` or `acquire`, or any load if there is a fence in the loop; or outside of loops by
+    /// such a load. What such a kernel does after may be in an order with other work that no call made.
+    /// Loops without any of these cannot wait, as the compiler may load once for all turns.
     pub fn may_wait(&self) -> bool {
-        self.polls().next().is_some()
+        !self.polls().is_empty()
     }
 
     /// The same of a launch, with what [`may_touch`](crate::touch::may_touch) says of it: the
     /// parameters may leave the loop out, as those of a matrix product that is not split do.
     pub fn may_wait_in(&self, launch: &[Span]) -> bool {
-        let happens = |at: usize| launch.iter().any(|span| span.at == at * INSTRUCTION);
-        self.polls().any(happens)
+        launch.iter().any(|span| self.polls_at(span.at))
     }
 
     /// The accesses to global memory that the ways through the code lead to, by their offsets.
@@ -198,7 +203,7 @@ impl Code {
     /// writes in a strong way, or by an atomic operation.
     pub fn may_signal(&self) -> bool {
         self.instructions.iter().any(|one| match one.operation {
-            Operation::Other(name) => name == "MEMBAR",
+            other if is_fence(other) => true,
             Operation::Access(access) => {
                 is_access(one) && access.strong && access.kind != AccessKind::Read
             }
@@ -206,9 +211,14 @@ impl Code {
         })
     }
 
-    /// The indices of the accesses by which it may wait.
-    pub(crate) fn polls(&self) -> impl Iterator<Item = usize> {
-        polls(&self.instructions, &self.graph).into_iter()
+    /// The offsets of the accesses by which it may wait, in rising order.
+    pub(crate) fn polls(&self) -> &[usize] {
+        self.polls.get_or_init(|| polls(&self.instructions, &self.graph))
+    }
+
+    /// Whether it may wait by the access at this offset.
+    pub(crate) fn polls_at(&self, at: usize) -> bool {
+        self.polls().binary_search(&at).is_ok()
     }
 
     /// What [`touch`](crate::touch) says of it takes at most so long by a clock, and is

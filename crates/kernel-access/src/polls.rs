@@ -1,45 +1,71 @@
 //! By which accesses a kernel may wait for what others write.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use crate::decode::{
-    Access, AccessKind, Instruction, Operand, Operation, Predicate, Register, Space,
+    Access, AccessKind, INSTRUCTION, Instruction, Operand, Operation, Predicate, Register, Space,
 };
 use crate::flow::Graph;
-use crate::instruction::{after, registers_of_a_source};
+use crate::instruction::{after, always, is_access, registers_of_a_source};
 
-/// Of so many the loops are looked through; with more each may be waited by.
-const ASKED: usize = 64;
+/// So many instructions are looked at, for all accesses together: some ten milliseconds. What is left may
+/// be waited by.
+const LOOKED_AT: usize = 1 << 17;
 
-/// The indices of strong reads of global memory in loops, where what is read may decide whether the
-/// loop goes on.
+/// The offsets of reads of global memory by which a kernel may learn how far other work is: what is
+/// read may decide which way a thread goes. In rising order.
 pub(crate) fn polls(code: &[Instruction], graph: &Graph) -> Vec<usize> {
-    let all = |blocks: &mut dyn Iterator<Item = usize>| -> Vec<usize> {
-        blocks
-            .filter_map(|at| graph.blocks.get(at))
-            .flat_map(|of| of.instructions.clone())
-            .collect()
+    let of = |at: usize| code.get(at).map(|one| one.operation);
+    let of_blocks = |blocks: &[usize]| -> Vec<usize> {
+        let blocks = blocks.iter().filter_map(|at| graph.blocks.get(*at));
+        blocks.flat_map(|block| block.instructions.clone()).collect()
     };
-    let mut regions: Vec<Vec<usize>> =
-        graph.loops.iter().map(|one| all(&mut one.blocks.iter().copied())).collect();
+    let whole: Vec<usize> = (0..graph.blocks.len()).collect();
+    let mut loops: Vec<&[usize]> = graph.loops.iter().map(|one| &*one.blocks).collect();
     // Blocks that run repeatedly without a single entry are in no loop.
     if graph.irreducible {
-        regions.push(all(&mut (0..graph.blocks.len())));
+        loops.push(&whole);
     }
-    let may_poll = |at: usize| code.get(at).is_some_and(|one| is_strong_read(one.operation));
-    let pairs = regions.iter().flat_map(|region| {
-        region.iter().copied().filter(|&at| may_poll(at)).map(move |at| (region, at))
-    });
-    let pairs: Vec<_> = pairs.collect();
-    let is_asked = pairs.len() <= ASKED;
-    let decides = |(region, at): &(&Vec<usize>, usize)| !is_asked || decides(code, region, *at);
-    pairs.into_iter().filter(decides).map(|(_, at)| at).collect()
+    // A flag may be looked at once.
+    let mut asked: Vec<(usize, &[usize])> = Vec::new();
+    asked.extend(
+        of_blocks(&whole)
+            .into_iter()
+            .map(|at| (at, &*whole))
+            .filter(|(at, _)| of(*at).is_some_and(|one| is_read(one, true) && !is_atomic(one))),
+    );
+    for region in loops {
+        let inside = of_blocks(region);
+        // Without a fence the compiler may load once for all turns.
+        let has_fence = inside.iter().filter_map(|at| of(*at)).any(is_fence);
+        let may_poll = |at: &usize| {
+            of(*at).is_some_and(|one| is_atomic(one) || has_fence && is_read(one, false))
+        };
+        asked.extend(inside.into_iter().filter(may_poll).map(|at| (at, region)));
+    }
+    let (mut left, mut found) = (LOOKED_AT, BTreeSet::new());
+    for (at, region) in asked {
+        let offset = at * INSTRUCTION;
+        if !found.contains(&offset) && decides(code, graph, region, at, &mut left).unwrap_or(true) {
+            found.insert(offset);
+        }
+    }
+    found.into_iter().collect()
 }
 
-fn is_strong_read(operation: Operation) -> bool {
+fn is_read(operation: Operation, strong: bool) -> bool {
     let Operation::Access(access) = operation else { return false };
     let reads = matches!(access.kind, AccessKind::Read | AccessKind::Atomic);
-    access.strong && reads && matches!(access.space, Space::Global | Space::Generic)
+    access.strong == strong && reads && matches!(access.space, Space::Global | Space::Generic)
+}
+
+fn is_atomic(operation: Operation) -> bool {
+    let is = matches!(operation, Operation::Access(Access { kind: AccessKind::Atomic, .. }));
+    is && is_read(operation, true)
+}
+
+pub(crate) fn is_fence(operation: Operation) -> bool {
+    matches!(operation, Operation::Other("MEMBAR"))
 }
 
 /// Something that a value may be in.
@@ -64,43 +90,80 @@ const PLAIN: [&str; 16] = [
     "F2I", "I2F", "I2FP", "POPC", "FLO",
 ];
 
-/// Whether the result of an access may decide how this loop goes on.
-fn decides(code: &[Instruction], region: &[usize], access: usize) -> bool {
-    let mut reached: HashSet<Place> = HashSet::new();
-    if let Some(one) = code.get(access) {
-        reached.extend(written(one));
-    }
-    // What is written in a turn may be read in the next one.
-    loop {
-        let before = reached.len();
-        for one in region.iter().filter_map(|&at| code.get(at)) {
-            let reads = reads_any(one, &reached);
-            match one.operation {
-                Operation::Unknown => return true,
-                Operation::Branch { .. }
-                | Operation::BranchIndirect
-                | Operation::Exit
-                | Operation::Call
-                | Operation::Return
-                    if reads =>
-                {
-                    return true;
-                }
-                Operation::Access(Access { kind, .. }) if reads && kind != AccessKind::Read => {
-                    reached.insert(Place::Memory);
-                    reached.extend(written(one));
-                }
-                Operation::Other(name) if reads || !PLAIN.contains(&name) => {
-                    reached.extend(written(one));
-                }
-                _ if reads => reached.extend(written(one)),
-                _ => {}
+/// Whether the result of an access may decide how a thread goes on in these blocks. `None` if no more
+/// instructions may be looked at.
+fn decides(
+    code: &[Instruction],
+    graph: &Graph,
+    region: &[usize],
+    access: usize,
+    left: &mut usize,
+) -> Option<bool> {
+    let instructions = |block: usize| graph.blocks.get(block).map(|of| of.instructions.clone());
+    // Where the result may be when a block begins. A function has blocks for each call.
+    let mut begin: BTreeMap<usize, HashSet<Place>> = BTreeMap::new();
+    let mut waiting: Vec<usize> = region.to_vec();
+    waiting.retain(|&block| instructions(block).is_some_and(|all| all.contains(&access)));
+    while let Some(block) = waiting.pop() {
+        let mut reached = begin.get(&block).cloned().unwrap_or_default();
+        let all = instructions(block).unwrap_or_default();
+        *left = left.checked_sub(all.len())?;
+        for at in all {
+            let Some(one) = code.get(at) else { continue };
+            if !reached.is_empty() && goes_on(one, &mut reached) {
+                return Some(true);
+            }
+            if at == access {
+                reached.extend(written(one));
             }
         }
-        if reached.len() == before {
-            return false;
+        for next in graph.blocks.get(block).into_iter().flat_map(|of| &of.next) {
+            if region.binary_search(next).is_err() {
+                continue;
+            }
+            let known = begin.entry(*next).or_default();
+            let before = known.len();
+            known.extend(reached.iter().copied());
+            if known.len() > before && !waiting.contains(next) {
+                waiting.push(*next);
+            }
         }
     }
+    Some(false)
+}
+
+/// What an instruction does with a value that may be in these places. Says whether it may decide which way
+/// the thread goes.
+fn goes_on(one: &Instruction, reached: &mut HashSet<Place>) -> bool {
+    // A compiler makes a short way of a condition, instead of a branch.
+    if is_access(one) && reached.contains(&Place::from(&one.guard)) {
+        return true;
+    }
+    let reads = reads_any(one, reached);
+    let is_kept = match one.operation {
+        Operation::Unknown => return true,
+        Operation::Branch { .. }
+        | Operation::BranchIndirect
+        | Operation::Exit
+        | Operation::Call
+        | Operation::Return
+            if reads =>
+        {
+            return true;
+        }
+        Operation::Access(Access { kind, .. }) if reads && kind != AccessKind::Read => {
+            reached.insert(Place::Memory);
+            true
+        }
+        Operation::Other(name) => reads || !PLAIN.contains(&name),
+        _ => reads,
+    };
+    if is_kept {
+        reached.extend(written(one));
+    } else if always(one) {
+        written(one).for_each(|place| _ = reached.remove(&place));
+    }
+    false
 }
 
 fn written(one: &Instruction) -> impl Iterator<Item = Place> {

@@ -131,11 +131,10 @@ impl Summary {
         /// Two of the largest.
         const SEVERAL: u64 = 32;
         self.signals?;
-        let polls: BTreeSet<usize> = code.polls().map(|at| at * INSTRUCTION).collect();
         let store = launch.iter().filter(|span| span.kind == AccessKind::Write && span.strong);
         let store = store.max_by_key(|span| span.bytes.as_ref().map(|of| of.end - of.start))?;
         let bytes = store.bytes.clone().filter(|of| of.end - of.start >= SEVERAL)?;
-        let mut waited = launch.iter().filter(|span| polls.contains(&span.at));
+        let mut waited = launch.iter().filter(|span| code.polls_at(span.at));
         waited.all(|span| span.may_meet(store)).then_some(bytes)
     }
 }
@@ -206,8 +205,7 @@ fn signals(code: &Code, all: &[Seen], words: &[Word]) -> Option<u32> {
         let mut bases = seen.bases.iter();
         bases.next().filter(|&base| base != MEMORY && bases.next().is_none())
     };
-    let polls: BTreeSet<usize> = code.polls().map(|at| at * INSTRUCTION).collect();
-    let polls: Vec<&Seen> = all.iter().filter(|seen| polls.contains(&seen.at)).collect();
+    let polls: Vec<&Seen> = all.iter().filter(|seen| code.polls_at(seen.at)).collect();
     let word = only(polls.first()?)?;
     let is_loaded = |seen: &&Seen| only(seen) == Some(word) && seen.access.kind == AccessKind::Read;
     let uses = words.get(word as usize / 8)?.uses;

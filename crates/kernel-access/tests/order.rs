@@ -123,10 +123,48 @@ fn a_kernel_that_polls_may_wait() {
         "    st.release.gpu.global.u32 [%flag], %seen;\n    @%again bra LOOP;",
     );
     assert!(stores != polls && !code(&stores, "waits").may_wait());
-    // Not in the loop.
-    let before = TEXT.replace(&format!("LOOP:\n    {load}"), &format!("{load}\nLOOP:"));
-    assert_ne!(before, TEXT);
-    assert!(!code(&before, "waits").may_wait());
+    // A fence in the loop makes it load each time.
+    let branch = "    @%again bra LOOP;";
+    for (load, more, waits) in [
+        ("ld.global.u32 %seen, [%flag];", "membar.gl;", true),
+        ("ld.u32 %seen, [%flag];", "fence.acq_rel.sys;", true),
+        ("ld.global.u32 %seen, [%flag];", "bar.sync 0;", false),
+        ("ld.shared.u32 %seen, [%flag];", "membar.gl;", false),
+        ("mov.u32 %seen, %clock;", "membar.gl;", false),
+    ] {
+        let fence = TEXT.replace("ld.volatile.global.u32 %seen, [%flag];", load);
+        let fence = fence.replace(branch, &format!("    {more}\n{branch}"));
+        assert_eq!(code(&fence, "waits").may_wait(), waits, "{load} {more}");
+        let behind =
+            fence.replace(&format!("    {more}\n{branch}"), &format!("{branch}\n    {more}"));
+        assert!(!code(&behind, "waits").may_wait(), "{load} {more}");
+    }
+    // A flag that is looked at once, and one that decides nothing.
+    let once = |load: &str| {
+        let text = TEXT.replace(branch, "    @%again ret;");
+        code(&text.replace("ld.volatile.global.u32 %seen, [%flag];", load), "waits").may_wait()
+    };
+    assert!(once(load) && once("ld.acquire.gpu.global.u32 %seen, [%flag];"));
+    assert!(!once("ld.global.u32 %seen, [%flag];"));
+    assert!(!once("atom.global.add.u32 %seen, [%flag], 1;"), "a number of the block");
+    let guarded = TEXT.replace(branch, "").replace("ld.global.f32", "@!%again ld.global.f32");
+    assert!(code(&guarded, "waits").may_wait());
+    let unused = TEXT.replace(branch, "");
+    assert!(unused != TEXT && !code(&unused, "waits").may_wait());
+}
+
+/// Loads that decide nothing, in a loop that is too long to look it through for each of them.
+#[test]
+fn what_is_not_looked_at_may_be_waited_by() {
+    let load = "LOOP:\n    ld.volatile.global.u32 %seen, [%flag];";
+    assert!(TEXT.contains(load));
+    let waits = |loads: usize| {
+        let all = "    ld.volatile.global.u32 %value, [%in];\n".repeat(loads)
+            + &"    add.f32 %value, %value, %value;\n".repeat(2000 - loads);
+        let text = TEXT.replace(load, &format!("LOOP:\n{all}    mov.u32 %seen, %clock;"));
+        code(&text, "waits").may_wait()
+    };
+    assert_eq!([1, 20, 200].map(waits), [false, false, true]);
 }
 
 /// A load in a loop is waited by only if what it reads may decide how the loop goes on, by whichever way.
