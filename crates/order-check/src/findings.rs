@@ -115,6 +115,20 @@ impl Suppression {
     }
 }
 
+/// As a line of a file has it.
+impl fmt::Display for Suppression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let within = |text: &'_ str| text.strip_prefix('*')?.strip_suffix('*').map(str::to_owned);
+        let part = |text: &String| within(text).unwrap_or_else(|| text.clone());
+        match self {
+            Self::Call(name) => write!(f, "call:{name}"),
+            Self::Function(text) => write!(f, "function:{}", part(text)),
+            Self::Kernel(text) => write!(f, "kernel:{}", part(text)),
+            Self::Class(name) => write!(f, "class:{name}"),
+        }
+    }
+}
+
 /// The function and the kernel of a call with the name `cuLaunchKernel of softmax`.
 fn parts(name: &str) -> (&str, Option<&str>) {
     name.split_once(" of ").map_or((name, None), |(call, kernel)| (call, Some(kernel)))
@@ -127,15 +141,21 @@ struct Counts {
     suppressed: u64,
 }
 
-/// The end of a noun.
-fn s(count: u64) -> &'static str {
-    if count == 1 { "" } else { "s" }
+/// A number of things that have a regular plural: `1 copy`, `2 copies`.
+#[must_use]
+pub fn counted(count: u64, plural: &str) -> String {
+    let one = match plural.strip_suffix("ies") {
+        Some(begin) => format!("{begin}y"),
+        None => plural.trim_end_matches('s').to_owned(),
+    };
+    format!("{count} {}", if count == 1 { &one } else { plural })
 }
 
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { errors, warnings, suppressed } = self;
-        write!(f, "{errors} error{}, {warnings} warning{}", s(*errors), s(*warnings))?;
+        let (errors, warnings) = (counted(*errors, "errors"), counted(*warnings, "warnings"));
+        write!(f, "{errors}, {warnings}")?;
         if *suppressed > 0 { write!(f, ", {suppressed} suppressed") } else { Ok(()) }
     }
 }
@@ -288,7 +308,8 @@ pub struct Findings {
     warnings: Vec<Warning>,
     counts: Counts,
     sinks: Vec<Sink>,
-    suppressed: Vec<Suppression>,
+    /// Each with whether it covered a finding.
+    suppressed: Vec<(Suppression, bool)>,
     stacks: Stacks,
     sarif: Option<Sarif>,
     /// How often each error was found.
@@ -306,7 +327,7 @@ impl Findings {
             warnings: Vec::new(),
             counts: Counts::default(),
             sinks,
-            suppressed,
+            suppressed: suppressed.into_iter().map(|which| (which, false)).collect(),
             stacks: Stacks::Short,
             sarif: None,
             times: Vec::new(),
@@ -329,13 +350,14 @@ impl Findings {
     }
 
     /// Writes the findings to a file in the format of code review tools as well: SARIF 2.1.0, the
-    /// first 200. `%p` in the path is the number of the process.
+    /// first 200. `%p` in the path is the number of the process. `classes` has the names of classes,
+    /// each with a sentence about it.
     ///
     /// # Errors
     ///
     /// The file cannot be written.
-    pub fn sarif(mut self, path: &str) -> io::Result<Self> {
-        self.sarif = Some(Sarif::new(path)?);
+    pub fn sarif(mut self, path: &str, classes: &[(&str, &str)]) -> io::Result<Self> {
+        self.sarif = Some(Sarif::new(path, classes)?);
         Ok(self)
     }
 
@@ -364,7 +386,13 @@ impl Findings {
         class: &str,
         certainty: Option<Certainty<'_>>,
     ) -> bool {
-        if self.suppressed.iter().any(|which| which.covers(&finding, class)) {
+        let mut is_suppressed = false;
+        for (which, covered) in &mut self.suppressed {
+            if which.covers(&finding, class) {
+                (is_suppressed, *covered) = (true, true);
+            }
+        }
+        if is_suppressed {
             self.counts.suppressed += 1;
             return false;
         }
@@ -425,7 +453,8 @@ impl Findings {
 
     /// Writes the counts, once. `seen` has further counts, such as `("kernels", 7)`: the text is
     /// then `order check: 0 findings in 7 kernels`. If `seen` is empty and there was no finding,
-    /// only files get the summary, to show that the checker was on.
+    /// only files get the summary, to show that the checker was on. Otherwise it also names the
+    /// suppressions that covered no finding.
     pub fn summary(&mut self, seen: &[(&str, u64)]) {
         let Counts { errors, warnings, suppressed } = self.counts;
         if std::mem::replace(&mut self.ended, true) {
@@ -436,9 +465,9 @@ impl Findings {
         if !seen.is_empty() {
             let suppressed =
                 if suppressed > 0 { format!(", {suppressed} suppressed,") } else { "".into() };
-            let found = errors + warnings;
-            text = format!("order check: {found} finding{}{suppressed} in ", s(found));
-            let counts = seen.iter().map(|(name, count)| format!("{count} {name}"));
+            let found = counted(errors + warnings, "findings");
+            text = format!("order check: {found}{suppressed} in ");
+            let counts = seen.iter().map(|(name, count)| counted(*count, name));
             text += &counts.collect::<Vec<_>>().join(", ");
             json = seen.iter().map(|(name, count)| format!(",\"{name}\":{count}")).collect();
         }
@@ -457,12 +486,17 @@ impl Findings {
         }
         let times = self.lines_of_times();
         times.iter().for_each(|line| self.note(line));
+        let unused = self.suppressed.iter().filter(|(_, covered)| !covered);
+        let unused: Vec<_> = unused.map(|(which, _)| which.to_string()).collect();
+        if !is_silent && !unused.is_empty() {
+            self.note(&format!("order check: suppressed nothing: {}", unused.join(", ")));
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Suppression, matches};
+    use super::{Suppression, counted, matches};
 
     #[test]
     fn suppressions_are_parsed() {
@@ -516,10 +550,22 @@ mod tests {
             ("class:game", false),
         ] {
             let suppression = Suppression::from_text(text).expect("it is one");
+            assert_eq!(suppression.to_string(), text);
             for swapped in [false, true] {
                 let covers = suppression.covers(&finding(swapped), "race");
                 assert_eq!(covers, expected, "{text}, swapped: {swapped}");
             }
+        }
+    }
+
+    #[test]
+    fn one_thing_has_no_plural() {
+        for (plural, one) in [("copies", "1 copy"), ("threads", "1 thread"), ("times", "1 time")] {
+            assert_eq!(counted(1, plural), one);
+            assert_eq!(
+                [0, 2].map(|count| counted(count, plural)),
+                [0, 2].map(|count| format!("{count} {plural}"))
+            );
         }
     }
 

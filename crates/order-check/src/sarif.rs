@@ -13,11 +13,18 @@ const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 /// The most results of a file, as all of it is written for each.
 const MAX: usize = 200;
 
+/// The rules of findings without a class, each with a sentence about it.
+const MISSING_ORDER: (&str, &str) =
+    ("missing-order", "two accesses to the same bytes, or to an object, that nothing orders");
+const WARNING: (&str, &str) = ("warning", "a call that may not do what it was written for");
+
 /// A file that is whole after each finding. It is open only while it is written, as the program may
 /// close all descriptors.
 #[derive(Debug)]
 pub(crate) struct Sarif {
     path: String,
+    /// The rules of all findings, as JSON.
+    rules: String,
     results: Vec<Finished>,
 }
 
@@ -26,9 +33,13 @@ pub(crate) struct Sarif {
 struct Finished(String, bool);
 
 impl Sarif {
-    pub(crate) fn new(path: &str) -> io::Result<Self> {
+    pub(crate) fn new(path: &str, classes: &[(&str, &str)]) -> io::Result<Self> {
         let path = path.replace("%p", &std::process::id().to_string());
-        let new = Self { path, results: Vec::new() };
+        let rule = |(id, about): &(&str, &str)| {
+            Object::new().text("id", id).field("shortDescription", message(about)).end()
+        };
+        let rules = list(classes.iter().chain(&[MISSING_ORDER, WARNING]).map(rule));
+        let new = Self { path, rules, results: Vec::new() };
         new.write(&[])?;
         Ok(new)
     }
@@ -53,6 +64,7 @@ impl Sarif {
         });
         let mut driver = Object::new();
         driver.text("name", "cuda-order-check").text("version", env!("CARGO_PKG_VERSION"));
+        driver.field("rules", &self.rules);
         let (mut tool, mut run, mut file) = (Object::new(), Object::new(), Object::new());
         tool.field("driver", driver.end());
         run.field("tool", tool.end()).field("results", list(results));
@@ -104,7 +116,7 @@ fn result(finding: &Finding, with: With<'_>) -> Object {
         let at = |call: &&std::sync::Arc<Call>| crate::form::way(call).place;
         let place = calls.iter().rev().find_map(at);
         let locations = place.iter().filter_map(|place| location(place, text));
-        result.text("ruleId", if with.class.is_empty() { "warning" } else { with.class });
+        result.text("ruleId", if with.class.is_empty() { WARNING.0 } else { with.class });
         result.text("level", "warning").field("message", message(text));
         result.field("locations", list(locations));
         return result;
@@ -123,7 +135,7 @@ fn result(finding: &Finding, with: With<'_>) -> Object {
         .chain(notes)
         .map(|line| line + ".")
         .collect();
-    result.text("ruleId", if with.class.is_empty() { "missing-order" } else { with.class });
+    result.text("ruleId", if with.class.is_empty() { MISSING_ORDER.0 } else { with.class });
     result.text("level", "error").field("message", message(&text.join(" ")));
     let main = second.or(first.clone());
     result.field("locations", list(main.into_iter()));

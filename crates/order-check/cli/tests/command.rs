@@ -108,7 +108,7 @@ fn a_report_has_the_lines_of_python() {
         " (program.py:5), call #4\n           at program.py:14 (upload), called by program.py:24\n",
         "\n  to mend  after program.py:14: cuEventRecord(event, <stream 0x",
         "\n  class    copy\n",
-        "order check: 1 finding in 0 kernels, 2 copies, 0 graphs, 1 threads\n",
+        "order check: 1 finding in 0 kernels, 2 copies, 0 graphs, 1 thread\n",
     ] {
         assert!(errors.contains(part), "{part}:\n{errors}");
     }
@@ -260,7 +260,7 @@ begin(); clear()";
         logs.map(|it| fs::read_to_string(it.path()).expect("it was written")).collect();
     texts.sort_by_key(String::len);
     assert_eq!(texts.len(), 2, "{texts:?}");
-    assert!(texts[0].starts_with("order check: 0 findings in 0 kernels, 1 copies"), "{texts:?}");
+    assert!(texts[0].starts_with("order check: 0 findings in 0 kernels, 1 copy"), "{texts:?}");
     // The child's own finding, and the summary of the program that took its place.
     assert!(texts[1].contains("missing order"), "{texts:?}");
     assert!(texts[1].contains("order check: 0 findings in"), "{texts:?}");

@@ -225,7 +225,7 @@ fn kernels_of_images_are_checked() {
     }
     let test = "kernels_of_images_are_checked";
     let folder = Folder::new("kernels");
-    let not_run = "kernels of images did not run and changed no memory: \"copy\" 1 times\n";
+    let not_run = "kernels of images did not run and changed no memory: \"copy\" 1 time\n";
     for (role, expected, found) in
         [("unordered", 66, "1 finding in"), ("ordered", 0, "0 findings in")]
     {

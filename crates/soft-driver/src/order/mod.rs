@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cuda_order_check_engine::feed::{self, Observer};
-use cuda_order_check_engine::findings::Findings;
+use cuda_order_check_engine::findings::{Findings, counted};
 use cuda_order_check_engine::trace::Trace;
 use cuda_order_check_engine::{Backtrace, Finding, Options, ThreadId};
 
@@ -49,10 +49,10 @@ impl Reports {
         let unchecked = std::mem::take(&mut self.unchecked).into_iter();
         let unchecked = unchecked.map(|((name, why), times)| {
             let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
-            format!("{name:?} {times} times{why}")
+            format!("{name:?} {}{why}", counted(times, "times"))
         });
         let not_run = std::mem::take(&mut self.without_effect).into_iter();
-        let not_run = not_run.map(|(name, times)| format!("{name:?} {times} times"));
+        let not_run = not_run.map(|(name, times)| format!("{name:?} {}", counted(times, "times")));
         for (what, kernels) in [
             ("kernels of images did not run and changed no memory", not_run.collect()),
             (

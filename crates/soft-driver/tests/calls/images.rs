@@ -519,10 +519,10 @@ fn kernels_that_are_not_known_are_named() {
     assert_eq!(
         text,
         format!(
-            "kernels of images did not run and changed no memory: \"nothing\" 1 times, \
-             \"through\" 1 times, \"unknown\" 2 times, \"waits\" 1 times\n\
+            "kernels of images did not run and changed no memory: \"nothing\" 1 time, \
+             \"through\" 1 time, \"unknown\" 2 times, \"waits\" 1 time\n\
              kernels without `accesses` were launched and not checked: \"unknown\" 2 times (the \
-             PTX instruction in line {line} is not known), \"waits\" 1 times (it may wait for \
+             PTX instruction in line {line} is not known), \"waits\" 1 time (it may wait for \
              other work through memory)\n\
              order checker: 0 errors, 0 warnings\n"
         )

@@ -108,7 +108,7 @@ fn a_program_with_a_kernel_is_checked_without_a_gpu() {
         assert_eq!(errors.contains("writes   cuLaunchKernel in stream"), is_planted, "{errors}");
         let count = errors.matches("error: missing order: ").count();
         assert_eq!(count, usize::from(is_planted), "{errors}");
-        let not_run = "kernels of images did not run and changed no memory: \"copy\" 1 times\n";
+        let not_run = "kernels of images did not run and changed no memory: \"copy\" 1 time\n";
         assert!(errors.contains(not_run), "{errors}");
     }
 }

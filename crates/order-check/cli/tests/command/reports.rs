@@ -172,8 +172,8 @@ fn the_summary_has_the_orders_that_are_assumed() {
         (
             "host function",
             &[
-                "a host function has waited for all calls before its end: cuLaunchHostFunc 1 times",
-                "an access of the host is before a copy that waits: cuLaunchHostFunc 1 times",
+                "a host function has waited for all calls before its end: cuLaunchHostFunc 1 time",
+                "an access of the host is before a copy that waits: cuLaunchHostFunc 1 time",
             ],
         ),
         (
@@ -187,40 +187,40 @@ fn the_summary_has_the_orders_that_are_assumed() {
             "flag",
             &["the host has seen what a stream writes for it: cuStreamWriteValue32_v2 2 times"],
         ),
-        ("two devices", &["it waits for the work of all devices: cuMemFree_v2 1 times"]),
+        ("two devices", &["it waits for the work of all devices: cuMemFree_v2 1 time"]),
         (
             "two devices, a graph",
-            &["a launch of a graph is work of all devices: cuGraphLaunch 1 times"],
+            &["a launch of a graph is work of all devices: cuGraphLaunch 1 time"],
         ),
         // What it waits for is of its own device, or was waited for.
         ("two devices, a load", &[]),
         (
             "two devices, a load beside work",
-            &["it waits for the work of all devices: cuModuleLoadData 1 times"],
+            &["it waits for the work of all devices: cuModuleLoadData 1 time"],
         ),
         // As it was measured.
         ("two devices, a copy", &[]),
         (
             "two devices, a copy of a pool",
-            &["a copy is work of the other device, too: cuMemcpyDtoDAsync_v2 1 times"],
+            &["a copy is work of the other device, too: cuMemcpyDtoDAsync_v2 1 time"],
         ),
         (
             "two devices, a copy in a third",
-            &["a copy is work of the other device, too: cuMemcpyDtoDAsync_v2 1 times"],
+            &["a copy is work of the other device, too: cuMemcpyDtoDAsync_v2 1 time"],
         ),
         (
             "two devices, peers",
             &["it is after all work of its contexts, and before their later work: cuMemcpyPeer 1"],
         ),
-        ("unload", &["it orders everything: cuModuleUnload 1 times"]),
+        ("unload", &["it orders everything: cuModuleUnload 1 time"]),
         ("unload, waited for", &[]),
-        ("release", &["it orders everything: cuDevicePrimaryCtxRelease_v2 1 times"]),
+        ("release", &["it orders everything: cuDevicePrimaryCtxRelease_v2 1 time"]),
         ("release, waited for", &[]),
         (
             "exported event",
             &[
-                "the host has seen what a stream writes for it: cuIpcGetEventHandle 1 times",
-                "the records of other processes are before a wait: cuStreamWaitEvent 1 times",
+                "the host has seen what a stream writes for it: cuIpcGetEventHandle 1 time",
+                "the records of other processes are before a wait: cuStreamWaitEvent 1 time",
             ],
         ),
     ] {

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cuda_order_check_engine::feed::Observer;
-use cuda_order_check_engine::findings::{Certainty, Findings, Sink};
+use cuda_order_check_engine::findings::{Certainty, Findings, Sink, counted};
 use cuda_order_check_engine::trace::Trace;
 use cuda_order_check_engine::{AccessKind, Allocation, Backtrace, Finding, Report, Side, ThreadId};
 
 use crate::call::thread;
 use crate::code::Reason;
 use crate::code::verdict::Verdict;
-use crate::settings::{Kind, Settings, is_launch, is_read};
+use crate::settings::{CLASSES, Kind, Settings, is_launch, is_read};
 
 /// The threads of the process, and where findings go.
 pub(crate) struct Output {
@@ -464,7 +464,7 @@ impl Output {
         let mut all: Vec<_> = reasons.iter().collect();
         all.sort_by_key(|(_, count)| core::cmp::Reverse(**count));
         let line = |((kernel, why), count): &(&(String, Reason), &u64)| {
-            format!("possible, {count} times: {kernel}: {why}")
+            format!("possible, {}: {kernel}: {why}", counted(**count, "times"))
         };
         lines.extend(all.iter().take(SHOWN).map(line));
         if all.len() > SHOWN {
@@ -537,7 +537,8 @@ fn findings(settings: &Settings) -> Findings {
     sinks.extend(json.map(Sink::json));
     let new = || Findings::new(Vec::new(), settings.suppressed.clone()).stacks(settings.shown);
     let sarif = settings.sarif.as_deref();
-    let sarif = sarif.and_then(|path| open(path, "there is no SARIF", new().sarif(path)));
+    let classes: Vec<_> = CLASSES.iter().map(|class| (class.name, class.about)).collect();
+    let sarif = sarif.and_then(|path| open(path, "there is no SARIF", new().sarif(path, &classes)));
     sarif.unwrap_or_else(new).sinks(sinks)
 }
 
@@ -547,7 +548,9 @@ mod tests {
 
     use cuda_order_check_engine::Backtrace;
 
-    use super::{InRegion, NAMES, Possible, REGION, Region, SHOWN, pop_region, push_region};
+    use super::{
+        InRegion, NAMES, Possible, REGION, Region, SHOWN, counted, pop_region, push_region,
+    };
     use crate::settings::Settings;
 
     /// The same stack in two regions is two places of the program.
@@ -591,7 +594,10 @@ mod tests {
                 1 => Some("1 possible finding was not reported: --possible".to_owned()),
                 _ => Some(format!("{count} possible findings were not reported: --possible")),
             };
-            let line = |at| format!("possible, {} times: kernel {at}: it may", at + 1);
+            let line = |at: usize| {
+                let times = counted(at as u64 + 1, "times");
+                format!("possible, {times}: kernel {at}: it may")
+            };
             let mut expected: Vec<String> = first.into_iter().collect();
             expected.extend((0..kernels).rev().take(SHOWN).map(line));
             let others = kernels.saturating_sub(SHOWN);

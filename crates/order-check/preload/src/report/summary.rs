@@ -4,6 +4,8 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::TryLockError;
 use std::time::Duration;
 
+use cuda_order_check_engine::findings::counted;
+
 use crate::call::threads;
 use crate::code::nearby::uncompared;
 use crate::code::verdict::judge;
@@ -100,7 +102,7 @@ pub(crate) fn sum_up(watch: &mut Watch) {
     }
     for (name, calls) in thunks::called() {
         let text = "not modelled, so each call counts as ordering everything";
-        findings.note(&format!("order check: {text}: {name} {calls} times"));
+        findings.note(&format!("order check: {text}: {name} {}", counted(calls, "times")));
     }
     for (count, one, what) in [
         (seen.unknown, "launch", "launches of graphs"),
@@ -141,7 +143,8 @@ pub(crate) fn sum_up(watch: &mut Watch) {
         .assumed()
         .map(|(what, after, count)| {
             format!(
-                "order check: assumed, so an error may be missed: {what}: {after} {count} times"
+                "order check: assumed, so an error may be missed: {what}: {after} {}",
+                counted(count, "times")
             )
         })
         .collect();

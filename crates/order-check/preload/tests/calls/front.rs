@@ -557,7 +557,7 @@ fn a_function_in_no_list_orders_everything() {
         let text = std::fs::read_to_string(log()).expect("it is written");
         for line in [
             "not in the list of functions: cuMemcpyHtoDAsync, though others of its name are",
-            "counts as ordering everything: cuMemcpyHtoDAsync 1 times",
+            "counts as ordering everything: cuMemcpyHtoDAsync 1 time",
         ] {
             assert!(text.contains(line), "{line}:\n{text}");
         }

@@ -86,7 +86,7 @@ fn external_semaphores_order_everything() {
         assert_eq!(found(), []);
         let text = summary();
         for name in ["cuSignalExternalSemaphoresAsync", "cuWaitExternalSemaphoresAsync"] {
-            let line = format!("each call counts as ordering everything: {name} 1 times");
+            let line = format!("each call counts as ordering everything: {name} 1 time");
             assert!(text.contains(&line), "{line}:\n{text}");
         }
     });

@@ -163,7 +163,7 @@ fn what_a_launch_reads() {
         lines.expect("it watches"),
         [
             "1 possible finding was not reported: --possible",
-            "possible, 1 times: add(float*, int): its image was not seen",
+            "possible, 1 time: add(float*, int): its image was not seen",
         ]
     );
 

@@ -251,7 +251,7 @@ fn what_is_not_known() {
     assert_eq!(lines.len(), 2, "{lines:?}");
     let [count, reason] = &lines[..] else { panic!("{lines:?}") };
     assert_eq!(count, "1 possible finding was not reported: --possible");
-    assert!(reason.starts_with("possible, 1 times: gather: an address comes from"), "{reason}");
+    assert!(reason.starts_with("possible, 1 time: gather: an address comes from"), "{reason}");
     launch(GATHER, b, &[INPUT, INPUT, MEMORY, 256]);
     assert_eq!(found(), ["certain: 0..4 1020..1024 writes writes"]);
     let [a, b] = with_image(",possible=on", whole());

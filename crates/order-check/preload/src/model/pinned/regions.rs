@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
 
 use cuda_order_check_engine::feed::Awaited;
+use cuda_order_check_engine::findings::counted;
 use cuda_order_check_engine::trace::{file_of, look_for_python};
 use cuda_order_check_engine::{Access, AccessKind, Cell, StreamId};
 
@@ -209,7 +210,8 @@ impl Pinned {
             (beside, "the pages of registered memory have other things as well".to_owned()),
         ];
         for (count, reason) in all.into_iter().filter(|(count, _)| *count > 0) {
-            lines.push(format!("host: {count} times a copy or kernel was not watched: {reason}"));
+            let count = counted(count, "times");
+            lines.push(format!("host: {count} a copy or kernel was not watched: {reason}"));
         }
         if accesses::lost() > 0 {
             lines.push(format!("host: {} accesses were not looked at", accesses::lost()));
@@ -313,7 +315,7 @@ pub(crate) fn text_of(file: core::ffi::c_int) -> Option<String> {
 mod tests {
     use std::cell::OnceCell;
 
-    use super::{Pinned, Region, are_private};
+    use super::{Pinned, Region, are_private, counted};
     use crate::pinned::protection::PAGE;
 
     #[test]
@@ -348,7 +350,8 @@ mod tests {
         assert_eq!(pinned.lines(), [""; 0]);
         (pinned.budget.refused, pinned.left_out) = ([1, 2, 3], [4, 5]);
         let lines = pinned.lines();
-        let begins = |at| format!("host: {at} times a copy or kernel was not watched: ");
+        let begins =
+            |at| format!("host: {} a copy or kernel was not watched: ", counted(at, "times"));
         assert_eq!(lines.len(), 5);
         assert!((1..).zip(&lines).all(|(at, line)| line.starts_with(&begins(at))), "{lines:?}");
     }
