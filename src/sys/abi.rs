@@ -2,7 +2,7 @@
 
 use static_assertions::{assert_eq_align, assert_eq_size, const_assert, const_assert_eq};
 
-use super::*;
+use crate::sys::*;
 
 // The wrappers and the resolver move function pointers through `Option` and `*mut c_void`.
 assert_eq_size!(PFN_cuEventRecord_v2000, *mut core::ffi::c_void);

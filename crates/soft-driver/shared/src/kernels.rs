@@ -1,10 +1,14 @@
 //! The C functions with which a program registers kernels of the software driver.
 
-use super::*;
+use core::ffi::{c_char, c_void};
+
+use cuda_soft_driver::abi::{CUdeviceptr, CUresult};
 use cuda_soft_driver::{
     KernelInC, LaunchInC, kernel_copies_shared_library, kernel_declares_shared_library,
-    kernel_shared_library,
+    kernel_shared_library, start_shared_library,
 };
+
+use super::exported;
 
 /// Registers a kernel, with the size of each parameter and, for the order checker, a second
 /// function that declares what a launch reads and writes. NULL as `run` removes the kernel.
