@@ -12,7 +12,7 @@ use crate::api::shared_library::shared_library;
 use crate::kernel::{
     Accesses, Declare, Kernel as Registered, Launch, MAX_PARAMETERS, can_have, layout,
 };
-use crate::machine::DropUnlocked;
+use crate::machine::drop_unlocked::DropUnlocked;
 
 /// # Kernels
 impl SoftDriver {

@@ -17,7 +17,7 @@ use cuda_order_check_engine::{Access, AccessKind, own_memory};
 use crate::abi::*;
 use crate::device::attributes::value;
 use crate::kernel::{Accesses, Declare, Kernel, Launch, MAX_PARAMETERS};
-use crate::machine::DropUnlocked;
+use crate::machine::drop_unlocked::DropUnlocked;
 
 /// Whether images are read.
 pub(crate) const READ: bool = true;
@@ -32,7 +32,7 @@ const LIMITS: Limits = Limits { decompressed: 2 * LARGEST, text: MAX_TEXT, code:
 /// Why an image is refused.
 type Refused = (CUresult, String);
 
-/// Where an image is.
+/// The memory or the file that has an image.
 pub(crate) enum Source<'a> {
     Memory(u64),
     File(&'a Path),

@@ -14,9 +14,10 @@ use crate::graph::calls::add_node_with;
 use crate::kernel::modules::{
     MAX_DYNAMIC_SHARED, default_attribute, function, load_function, not_registered, ready,
 };
-use crate::kernel::{Kernel, Launch};
-use crate::machine::State;
+use crate::kernel::{DeviceMemory, Kernel, Launch};
 use crate::machine::call_frame::CallFrame;
+use crate::machine::{Machine, State};
+use crate::memory::Place;
 use cuda_events::sys::more::{
     CUDA_KERNEL_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v2, CUlaunchConfig,
 };
@@ -100,6 +101,25 @@ impl Parameters {
     }
 }
 
+impl DeviceMemory for Machine {
+    fn find(
+        &'static self,
+        epoch: u64,
+        address: CUdeviceptr,
+        bytes: usize,
+        writes: bool,
+    ) -> Result<Option<Place>, CUresult> {
+        let state = self.lock();
+        if state.life.epoch != epoch {
+            // The driver was dropped: nobody is left who would read a message.
+            return Err(DEINITIALIZED);
+        }
+        let addresses = &state.memory.addresses;
+        let refused = writes && addresses.is_read_only(address);
+        Ok(addresses.device_range(address, bytes).ok().filter(|_| !refused))
+    }
+}
+
 /// What is launched.
 struct Given {
     function: Memory,
@@ -144,7 +164,7 @@ fn check_size(state: &State, function: u32, given: &Given) -> Answer {
     let blocks = given.grid.into_iter().map(u64::from).product::<u64>();
     let resident =
         resident_blocks(state, function, given.block.into_iter().product(), shared_bytes);
-    // Documented.
+    // NVIDIA documents this code for a grid that does not fit on the device at once.
     if given.cooperative && blocks > u64::from(resident * MULTIPROCESSORS) {
         return Err(CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
     }
@@ -166,7 +186,7 @@ fn make(call: &CallFrame, given: &Given) -> Result<Launch, CUresult> {
     let mut launch = Launch {
         function: given.function.addr(),
         addresses: kernel.parameters.iter().map(|range| begin + range.start).collect(),
-        machine: call.machine,
+        memory: call.machine,
         epoch,
         grid: given.grid,
         block: given.block,
@@ -299,8 +319,6 @@ pub(crate) fn launch_kernel_ex(
     };
     launch(call, &given, Ptr::of_handle(config.hStream))
 }
-
-// Nodes of graphs.
 
 /// What a node's parameters launch.
 fn made(params: CUDA_KERNEL_NODE_PARAMS_v2, call: &CallFrame) -> Result<Arc<Launch>, CUresult> {

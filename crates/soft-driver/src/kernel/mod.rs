@@ -22,8 +22,8 @@ use crate::abi::*;
 use crate::engine::work::DeviceWork;
 use crate::errors;
 use crate::kernel::images::Image;
+use crate::machine::drop_unlocked::DropUnlocked;
 use crate::machine::handles::{Kind, Table};
-use crate::machine::{DropUnlocked, Machine};
 use crate::memory::Place;
 
 /// What a kernel does. An error fails the context.
@@ -231,6 +231,19 @@ impl Accesses {
     }
 }
 
+/// The memory of the machine that a launch is on.
+pub(crate) trait DeviceMemory: Sync {
+    /// Where these bytes are, if a kernel may access them. An error if the driver that had them in
+    /// this epoch was dropped.
+    fn find(
+        &'static self,
+        epoch: u64,
+        address: CUdeviceptr,
+        bytes: usize,
+        writes: bool,
+    ) -> Result<Option<Place>, CUresult>;
+}
+
 /// One launch of a kernel: its configuration, its parameters, and the memory of the driver.
 ///
 /// A method that gets a wrong index, size or address ends the kernel, and its context fails, as on
@@ -238,7 +251,7 @@ impl Accesses {
 /// `CUDA_ERROR_MISALIGNED_ADDRESS` for an address that is not a multiple of the value's size, and
 /// otherwise with `CUDA_ERROR_LAUNCH_FAILED`.
 pub struct Launch {
-    pub(crate) machine: &'static Machine,
+    pub(crate) memory: &'static dyn DeviceMemory,
     pub(crate) epoch: u64,
     pub(crate) kernel: Arc<Kernel>,
     /// The handle of the function, for a node that shows its parameters.
@@ -345,15 +358,7 @@ impl Launch {
             self.say(code, &format!("{address:#x} is not a multiple of {size}"));
             return Err(code);
         }
-        let state = self.machine.lock();
-        if state.life.epoch != self.epoch {
-            // The driver was dropped: nobody is left who would read a message.
-            return Err(DEINITIALIZED);
-        }
-        let refused = writes && state.memory.addresses.is_read_only(address);
-        let place = state.memory.addresses.device_range(address, bytes).ok().filter(|_| !refused);
-        drop(state);
-        place.ok_or_else(|| {
+        self.memory.find(self.epoch, address, bytes, writes)?.ok_or_else(|| {
             let code = CUresult::CUDA_ERROR_ILLEGAL_ADDRESS;
             let what = if writes { "write" } else { "read" };
             self.say(code, &format!("it may not {what} {bytes} bytes at {address:#x}"));

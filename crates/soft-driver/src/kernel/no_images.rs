@@ -11,7 +11,7 @@ use crate::kernel::Kernel;
 /// Whether images are read.
 pub(crate) const READ: bool = false;
 
-/// Where an image is.
+/// The memory or the file that has an image.
 #[allow(dead_code, reason = "it is not looked at")]
 pub(crate) enum Source<'a> {
     Memory(u64),

@@ -104,7 +104,7 @@ pub(crate) enum Bad {
     OtherKind(Kind),
     /// It came from the machine in that slot.
     OtherMachine(usize),
-    /// It was good once.
+    /// Its object was destroyed.
     Stale,
     /// It was good on a driver that had this place before.
     EarlierLife,
@@ -335,7 +335,7 @@ mod tests {
     fn handles_come_back_as_on_a_card() {
         let [mut streams, mut events] = [Kind::Stream, Kind::Event].map(|kind| Table::new(kind, 0));
         let made = |table: &mut Table<()>| table.insert(0, ()).unwrap();
-        // The last one first.
+        // A place that became free last is used first.
         let [a, b, c] = [(); 3].map(|()| made(&mut streams));
         for (index, _) in [b, c] {
             streams.remove(index);

@@ -15,7 +15,7 @@ use crate::threads;
 /// How many destroyed handles are remembered.
 const REMEMBERED: usize = 8192;
 
-/// Where something was destroyed.
+/// The call that destroyed an object, for the message about a later use.
 struct Destroyed {
     handle: u64,
     call: &'static str,

@@ -2,7 +2,7 @@
 
 pub(crate) mod call_frame;
 pub(crate) mod config;
-mod drop_unlocked;
+pub(crate) mod drop_unlocked;
 pub(crate) mod handles;
 mod life;
 mod locked;
@@ -40,7 +40,6 @@ use crate::processes::semaphore::Imported;
 use crate::sync::lock;
 use crate::threads;
 
-pub(crate) use crate::machine::drop_unlocked::DropUnlocked;
 pub(crate) use crate::machine::locked::Locked;
 
 /// The machines. The C functions are compiled once for each, so a plain function pointer finds its

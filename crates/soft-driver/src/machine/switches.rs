@@ -10,7 +10,7 @@ pub(crate) const PRETEND_FORKED: u32 = 128;
 pub(crate) const IN_HOST_FUNCTIONS: u32 = 2;
 /// Calls are logged.
 pub(crate) const LOG: u32 = 4;
-/// There are faults.
+/// Some calls are to fail.
 pub(crate) const FAULTS: u32 = 8;
 /// Calls take longer.
 pub(crate) const LATENCY: u32 = 16;
