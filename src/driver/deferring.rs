@@ -20,7 +20,7 @@ thread_local! {
 pub(super) enum Deferral {
     Off,
     Empty,
-    /// There are deferred calls.
+    /// Calls wait for a thread that may make them.
     Filled,
 }
 

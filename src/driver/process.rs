@@ -259,7 +259,7 @@ mod tests {
         // The host's `/proc`, where the process has another number, or by chance the same.
         assert!(!numbers_are_own(&status("17\t4"), 4));
         assert!(!numbers_are_own(&status("17\t17"), 17));
-        // Before Linux 4.1.
+        // Linux before 4.1 does not say which numbers a process has elsewhere.
         assert!(numbers_are_own("Name:\tx\nPid:\t17\n", 17));
         assert!(!numbers_are_own("Name:\tx\nPid:\t17\n", 4));
         assert!(!numbers_are_own("", 17));

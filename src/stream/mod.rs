@@ -172,7 +172,7 @@ impl Stream {
                     }
                     Some(priority)
                 }
-                // The driver itself clamps.
+                // The driver itself takes the nearest priority that it has.
                 Priority::Nearest(priority) => Some(priority),
             };
             let created = match priority {

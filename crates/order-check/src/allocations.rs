@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(left(0x2ff..0x301), [true, false, false]);
         assert_eq!(left(0x1ff..0x301), [false; 3]);
         assert_eq!([left(0..0x100), left(0x400..0x500)], [[true; 3]; 2]);
-        // No bytes are nobody's.
+        // An empty range is in no allocation, also within one.
         assert_eq!([left(0x200..0x200), left(0x280..0x280)], [[true; 3]; 2]);
     }
 

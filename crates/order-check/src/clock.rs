@@ -315,7 +315,7 @@ impl Clock {
         }
     }
 
-    /// What both know.
+    /// The greatest clock that is before both: what both know.
     pub(crate) fn meet(&self, other: &Self) -> Self {
         let (one, two) = self.level(other);
         let root = match (&one.root, &two.root) {

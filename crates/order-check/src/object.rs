@@ -9,7 +9,7 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 pub(crate) struct Object {
     /// Its path; empty for the program itself.
     pub(crate) path: String,
-    /// Its first address.
+    /// The address at which it begins in this process.
     pub(crate) base: usize,
     /// The function at the address, if it is exported and was asked for.
     pub(crate) symbol: Option<String>,

@@ -144,7 +144,7 @@ pub(crate) struct Task {
     pub(crate) action: Action<'static>,
     /// What is before it, as far as that is known.
     pub(crate) base: Clock,
-    /// What it waits for.
+    /// The tasks that must be over before it begins.
     pub(crate) after: Vec<u64>,
     /// How many of those are not over.
     pub(crate) left: usize,

@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let stream = Stream::new(&context, StreamOptions::new())?;
 
     if let [value, descriptor @ ..] = &*std::env::args().skip(1).collect::<Vec<_>>() {
-        // The consumer.
+        // This process was started as the consumer.
         let bytes: Vec<u8> =
             descriptor.iter().map(|byte| byte.parse()).collect::<Result<_, _>>()?;
         let file = std::io::stdin().as_fd().try_clone_to_owned()?;

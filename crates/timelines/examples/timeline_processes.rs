@@ -112,7 +112,7 @@ mod role {
                 producer.kill()?;
                 producer.wait().map(drop)
             });
-            // In any case.
+            // No process is left, whatever has failed.
             let _ = (producer.kill(), producer.wait());
             outlived?;
         }

@@ -64,7 +64,7 @@ for_each_name!(trampolines);
 
 /// A function that the real library lacks, and that the program has found all the same.
 extern "C" fn missing() -> u32 {
-    // CUDA_ERROR_NOT_SUPPORTED
+    // `CUDA_ERROR_NOT_SUPPORTED`: programs treat the function as one of a newer driver.
     801
 }
 

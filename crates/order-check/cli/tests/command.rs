@@ -327,7 +327,7 @@ fn without_loader(machine: u8) -> Vec<u8> {
         (24, &begin.to_le_bytes()),
         (32, &[64]),
         (52, &[64, 0, 56, 0, 1]),
-        // What is loaded.
+        // The one segment that the system loads.
         (64, &[1, 0, 0, 0, 5]),
         (80, &0x40_0000_u64.to_le_bytes()),
         (88, &0x40_0000_u64.to_le_bytes()),
@@ -338,7 +338,7 @@ fn without_loader(machine: u8) -> Vec<u8> {
     for (at, bytes) in fields {
         file[at..at + bytes.len()].copy_from_slice(bytes);
     }
-    // exit(0)
+    // The program calls `exit(0)`.
     file.extend([0xb8, 60, 0, 0, 0, 0x31, 0xff, 0x0f, 0x05]);
     file
 }

@@ -37,7 +37,7 @@ fn program(role: &str) {
         }
         assert_eq!((symbols.cuMemsetD8Async)(memory + 64, 1, 64, other.as_raw()).0, 0);
     }
-    // No hook has this.
+    // The checker hooks no function of this name, so the driver's is found.
     type GraphCreate = unsafe extern "C" fn(*mut usize, u32) -> u32;
     let mut graph = 0;
     // SAFETY: the driver is loaded; the function has this type, and a place for the handle.

@@ -64,5 +64,5 @@ impl<T> PassedAs<*mut T> for Address {}
 impl<T> PassedAs<*const T> for Address {}
 
 impl PassedAs<c_void> for Host {}
-/// The begin of it.
+/// A hook reads only the begin of the driver's structure.
 impl PassedAs<CUgraphNodeParams> for NodeParams {}

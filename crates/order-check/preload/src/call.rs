@@ -19,7 +19,7 @@ pub(crate) const NOT_READY: Code = 600;
 /// `CU_EVENT_RECORD_EXTERNAL` and `CU_EVENT_WAIT_EXTERNAL`.
 pub(crate) const EXTERNAL: c_uint = 1;
 
-/// A hooked call.
+/// A call of a function that the checker hooks.
 pub(crate) struct Call {
     pub(crate) name: &'static str,
     /// Whether NULL means the per-thread default stream.

@@ -86,7 +86,7 @@ fn switch_off(cause: Box<dyn core::any::Any + Send>) {
         (_, Some(text)) => text.as_str(),
         _ => "unknown",
     };
-    // Nothing would lift them.
+    // Pages that are still protected would stop the program, as nothing lifts their protection now.
     crate::pinned::give_up();
     if !OFF.swap(true, Ordering::Relaxed) {
         let text = ERROR.get_or_init(|| text.to_owned());

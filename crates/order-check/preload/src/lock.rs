@@ -16,7 +16,7 @@ pub(crate) enum Rank {
     /// The threads that have ended. A signal handler of the program that interrupts a thread's end
     /// may make a call, which waits for the checker.
     EndedThreads,
-    /// The checker.
+    /// The checker, with the model of all objects.
     Checker,
     /// The executions of one host function: a launch adds one with the checker's lock.
     Executions,

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 /// Parts of the names of functions that order nothing and touch no memory of the program, unless
 /// they are in [`ORDER`]. Everything else that is not hooked counts as ordering everything.
 const QUIET: [&str; 65] = [
-    // Questions.
+    // Functions that only answer a question.
     "Get",
     "IsCapturing",
     "IsLoaded",
@@ -44,7 +44,7 @@ const QUIET: [&str; 65] = [
     "cuTexObject",
     "cuSurf",
     "DebugDotPrint",
-    // Contexts and devices.
+    // Functions of contexts and devices.
     "cuCtxAttach",
     "cuCtxCreate",
     "cuCtxPopCurrent",

@@ -202,7 +202,7 @@ fn pause(nanoseconds: libc::c_long) {
 /// Whether the thread sleeps, by the letter after its name, which is in brackets. On a busy machine
 /// one that works may wait for its turn for long, and does not sleep.
 fn sleeps() -> bool {
-    // Nothing here may allocate.
+    // A handler of signals calls this, so it must not allocate.
     let (mut path, mut text) = ([0_u8; 48], [0_u8; 64]);
     let number = NUMBER.load(Ordering::Acquire);
     if write!(&mut path[..47], "/proc/self/task/{number}/stat").is_err() {

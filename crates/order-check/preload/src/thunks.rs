@@ -10,7 +10,7 @@ use crate::lock::{Lock, Rank};
 
 /// How many there are. The library knows of about 700 functions, and hooks 250.
 const COUNT: usize = 512;
-/// The bytes of each.
+/// The bytes of each thunk, with the padding.
 const SIZE: usize = 16;
 
 // No argument is in the flags, in rax or in r11; a function with a variable number of arguments,
@@ -23,7 +23,7 @@ core::arch::global_asm!(
     "cuda_order_check_thunks:",
     ".set cuda_order_check_index, 0",
     ".rept {count}",
-    // push index; jmp common
+    // `push index`, and a jump to the common part.
     ".byte 0x68",
     ".long cuda_order_check_index",
     ".byte 0xe9",

@@ -87,7 +87,7 @@ impl Sight {
     }
 }
 
-/// A call that failed.
+/// A call that the driver refused, with its code.
 #[derive(Debug)]
 struct Failed {
     call: Arc<Call>,

@@ -23,7 +23,7 @@ impl Place {
         Self { function: function(frame), source, module: frame.module.map(str::to_owned) }
     }
 
-    /// Without the function: `serve.py:8`.
+    /// The file and the line, without the function: `serve.py:8`.
     pub(crate) fn line(&self) -> String {
         match (&self.source, &self.module) {
             (Some((file, line)), _) => format!("{}:{line}", short(file)),

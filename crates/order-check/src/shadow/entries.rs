@@ -21,7 +21,7 @@ pub(crate) struct Entry {
     pub(crate) origin: Arc<Origin>,
 }
 
-/// Where accesses come from.
+/// The operation that made an access.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Origin {
     pub(crate) call: Arc<Call>,

@@ -184,7 +184,7 @@ fn json_is_as_the_schema_says() {
     for kind in ["race", "use_after_free", "never_recorded", "summary"] {
         assert!(kinds.iter().any(|found| found == kind), "{kind}: {kinds:?}");
     }
-    // The schema refuses others.
+    // The schema refuses fields that it does not list.
     let mut other: Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
     other["more"] = 1.into();
     assert!(check(&schema, &schema, &other, "").is_err());

@@ -13,7 +13,7 @@ const BYTES: u64 = 0x1000;
 
 /// What launches were asked: the number of the one that was, and of the other one, or its first byte.
 static ASKED: Mutex<Vec<(u64, u64)>> = Mutex::new(Vec::new());
-/// The tests share it.
+/// Only one test at a time uses `ASKED`.
 static TURN: Mutex<()> = Mutex::new(());
 
 /// A launch that is near all others.
@@ -133,7 +133,7 @@ fn a_pair_in_one_allocation_is_a_candidate() {
         assert!(found[0].is_nearby());
         assert_eq!(found[0].shared, [FIRST]);
         assert_eq!(found[0].first.launch().is_some(), launch_first);
-        // It comes each time.
+        // The same pair comes again, and is confirmed once.
         run.copy(2, LATER);
         if !launch_first {
             run.launch(1, 7);
@@ -164,7 +164,7 @@ fn what_needs_no_order_is_not_asked_for() {
     run.launch_of(1, 1, AccessKind::Write, &[BASE + BYTES - 1]);
     run.copy(2, BASE + BYTES);
     run.copy(2, BASE + 3 * BYTES);
-    // The same stream.
+    // Work of one stream is ordered.
     run.copy(1, LATER);
     run.launch(1, 2);
     // Order by an event, before and after.
@@ -173,7 +173,7 @@ fn what_needs_no_order_is_not_asked_for() {
     run.hand(2, 1);
     run.launch(1, 3);
     run.hand(1, 2);
-    // Two that read.
+    // Two accesses that read do not conflict.
     run.launch_of(1, 4, AccessKind::Read, &[BASE]);
     run.work(2, "cuMemcpyDtoHAsync", &[Access::read(LATER, 16)]);
     run.hand(2, 1);
@@ -270,7 +270,7 @@ fn memory_that_ended_has_no_neighbours() {
             assert_eq!(asked().len(), usize::from(freed == 0), "{freed}");
         }
     }
-    // Of two launches each.
+    // Two launches are compared only within memory that was not freed between them.
     for freed in [0, 1, 2] {
         let mut run = Run::new();
         run.launch_of(1, 1, AccessKind::Write, &[BASE + 0x10]);
@@ -327,7 +327,7 @@ fn what_is_kept_is_bounded() {
             assert_eq!(asked().len(), expected, "{name}, {others}");
         }
     }
-    // Addresses.
+    // Of a launch with many addresses only the first ones are kept.
     for (before, expected) in [(31, 1), (32, 0)] {
         let mut run = Run::new();
         let mut addresses = vec![BASE + BYTES; before];
@@ -338,7 +338,7 @@ fn what_is_kept_is_bounded() {
         run.copy(2, LATER);
         assert_eq!(asked().len(), expected, "{before}");
     }
-    // Accesses of a copy.
+    // Of a copy with many accesses only the first ones are kept.
     for (before, expected) in [(15, 1), (16, 0)] {
         let mut run = Run::new();
         run.launch(1, 1);
@@ -416,7 +416,7 @@ fn work_in_several_allocations() {
     asked();
     run.launch_of(3, 5, AccessKind::Read, &[BASE]);
     assert_eq!(asked(), [(5, LATER + 16)]);
-    // One copy to both.
+    // A copy to both allocations is compared with the launches in both.
     let both = [Access::write(LATER, 8), Access::write(BASE + BYTES, 8)];
     run.work(1, "cuMemcpyBatchAsync", &both);
     run.found();

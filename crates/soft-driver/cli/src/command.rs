@@ -121,7 +121,7 @@ fn start(mut arguments: Parser) -> Result<(String, u8), Failure> {
     }
 }
 
-/// The one argument.
+/// The only argument that a command takes, or none.
 fn only(mut arguments: Parser, usage: &str) -> Result<Option<OsString>, Failure> {
     let one = match arguments.next()? {
         Some(Value(one)) => Some(one),

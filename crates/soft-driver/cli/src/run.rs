@@ -22,7 +22,7 @@ const OTHERS: [&str; 2] = ["CUDA_EVENTS_DRIVER", "NUMBA_CUDA_DRIVER"];
 pub(crate) struct Run {
     /// Names and values, each right.
     pub(crate) settings: Vec<(String, String)>,
-    /// With its arguments.
+    /// The program to run, and its arguments.
     pub(crate) program: Vec<OsString>,
     /// If the program succeeds and there are findings.
     pub(crate) status: u8,

@@ -398,7 +398,7 @@ fn installed_it_serves_a_path() {
     assert_eq!(fs::read_to_string(&other).expect("it is text"), "of somebody");
     let installed = place.join("libcuda.so.1").symlink_metadata().expect("it is there");
     assert!(installed.is_file());
-    // Another driver stays.
+    // A file of another driver is not replaced.
     fs::remove_file(place.join("libcuda.so")).expect("it was written");
     fs::write(place.join("libcuda.so"), "another").expect("a file");
     let refused = || {

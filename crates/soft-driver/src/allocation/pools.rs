@@ -52,7 +52,7 @@ fn located(state: &State, location: CUmemLocation) -> Result<usize, CUresult> {
 fn check_alloc_type(state: &State, alloc_type: CUmemAllocationType) -> Answer {
     match alloc_type {
         CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED => Ok(()),
-        // There are none here.
+        // The software driver has no pools of managed memory.
         CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED if state.config.version >= 13000 => {
             Err(NOT_SUPPORTED)
         }

@@ -47,7 +47,7 @@ pub(crate) fn mem_get_allocation_granularity(
 ) -> Answer {
     drop(call.ready()?);
     granularity.required()?;
-    // Measured: whatever they say.
+    // Measured on an H200: the values of the properties do not matter.
     props.required()?;
     if option > 1 { Err(INVALID_VALUE) } else { granularity.put(GRANULARITY as usize) }
 }
@@ -97,7 +97,7 @@ pub(crate) fn mem_create(
     }
     let device = match props.location.type_ {
         CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE => device::check(&state, props.location.id)?,
-        // Memory of the host.
+        // The locations 2 to 4 are memory of the host.
         CUmemLocationType(2..=4) => return Err(NOT_SUPPORTED),
         _ => return Err(INVALID_VALUE),
     };

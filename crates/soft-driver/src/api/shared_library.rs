@@ -65,7 +65,7 @@ fn make() -> SoftDriver {
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     exit::leave_to_library();
     let mut driver = driver::take(config, faults);
-    // It is never dropped.
+    // The library's driver lasts until the process ends: nothing drops it.
     driver.owned = false;
     driver
 }

@@ -398,7 +398,7 @@ pub(crate) fn ctx_get_flags(call: &CallFrame, flags: Ptr<c_uint>) -> Answer {
     let state = call.ready()?;
     flags.required()?;
     let context = state.top(call).ok_or(INVALID_CONTEXT)?;
-    // CU_CTX_MAP_HOST: every context can.
+    // Drivers add `CU_CTX_MAP_HOST`, as every context can map memory of the host.
     flags.put(state.contexts[context].flags | 8)
 }
 

@@ -130,7 +130,7 @@ fn span(state: &State, side: &Side, offset: usize, bytes: usize) -> Result<Place
         MEMORY_UNIFIED if side.device == 0 => Err(INVALID_VALUE),
         MEMORY_UNIFIED => state.memory.addresses.any_range(device?, bytes),
         MEMORY_ARRAY if side.array.is_null() => Err(INVALID_VALUE),
-        // There are none.
+        // The software driver has no arrays.
         MEMORY_ARRAY => Err(NOT_SUPPORTED),
         _ => Err(INVALID_VALUE),
     }

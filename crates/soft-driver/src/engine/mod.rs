@@ -108,7 +108,7 @@ pub(crate) struct Engine {
 struct Parked {
     /// By the point that it waits for.
     points: BTreeMap<u64, Vec<u32>>,
-    /// For another process.
+    /// Streams that wait for an event of another process.
     shared: Vec<u32>,
     /// For a value in memory, or for an external semaphore.
     values: Vec<u32>,
@@ -123,7 +123,7 @@ pub(crate) struct Waiters {
 }
 
 impl Waiters {
-    /// Has them look again.
+    /// The streams that wait look again whether they may go on.
     fn wake(&self) {
         if self.count > 0 {
             self.wake.done.notify_all();

@@ -54,7 +54,7 @@ impl Event {
         self.orphan
     }
 
-    /// Its context is destroyed.
+    /// Its context is destroyed, and the program still has its handle.
     pub(crate) fn lose_context(&mut self) {
         self.orphan = true;
         self.shared = None;

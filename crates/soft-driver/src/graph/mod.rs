@@ -180,7 +180,7 @@ pub(crate) struct Exec {
     pub(crate) objects: References,
     /// Its number among all graphs and executable graphs.
     pub(crate) id: u32,
-    /// How it was instantiated.
+    /// The flags with which it was instantiated.
     pub(crate) flags: u64,
 }
 

@@ -77,7 +77,7 @@ impl Allocations {
     }
 }
 
-/// Who asks for memory.
+/// The context and the device that memory is allocated for.
 #[derive(Clone, Copy)]
 pub(crate) struct Owner {
     pub(crate) context: u32,

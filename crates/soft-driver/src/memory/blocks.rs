@@ -21,7 +21,7 @@ impl Extent {
 /// One side of a copy, or what is set.
 #[derive(Clone, Debug)]
 pub(crate) struct Block {
-    /// Its first byte.
+    /// Where its first byte is.
     pub(crate) place: Place,
     /// From one row to the next.
     pub(crate) pitch: usize,

@@ -164,13 +164,13 @@ impl Drop for Region {
     }
 }
 
-/// Whose memory it is.
+/// What kind of memory an allocation is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Device,
     /// Of the device and the host alike.
     Managed,
-    /// From a pool.
+    /// Of the pool with this number.
     Pooled(u32),
     /// From `cuMemHostAlloc`, with its flags.
     Host(u32),

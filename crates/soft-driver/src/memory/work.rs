@@ -241,7 +241,7 @@ impl MemoryWork {
         }
     }
 
-    /// It has ended.
+    /// The work has ended, so the order checker gets the word that it wrote.
     pub(crate) fn ends(&self, feed: &mut Feed) {
         if let (Some(word), Some(content)) = (self.word(), self.content()) {
             feed.word_written(word.cell(), content);

@@ -422,7 +422,7 @@ pub(crate) struct Exporter {
 impl Exporter {
     /// Makes the shared memory, under a name that is not there already.
     pub(crate) fn create(slots: u32) -> Result<Self, CUresult> {
-        /// Names that are tried.
+        /// How many names are tried, as others may have them.
         const TRIES: u32 = 64;
         static CONTEXTS: AtomicU64 = AtomicU64::new(0);
         platform::sweep();

@@ -41,7 +41,7 @@ pub(super) fn nonce() -> Option<u128> {
 /// The system does it, with the last handle.
 pub(super) fn remove(_name: &str) {}
 
-/// The system does it.
+/// Windows removes a section with its last handle, so there is nothing to sweep.
 pub(super) fn sweep() {}
 
 /// A handle of a section.

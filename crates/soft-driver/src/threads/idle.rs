@@ -51,7 +51,7 @@ pub(crate) fn ends() {
 struct Seen {
     /// How long it has run, and how often it began to.
     ran: (u64, u64),
-    /// Whether it waited then.
+    /// Whether the thread waited at the last look.
     waits: bool,
     /// Its calls so far, and how long it had run when the last one was first seen.
     calls: (u64, u64),

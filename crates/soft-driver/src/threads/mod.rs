@@ -17,7 +17,7 @@ static THREADS: Mutex<Threads> = Mutex::new(Threads { all: Vec::new(), names: BT
 static ENDED: AtomicUsize = AtomicUsize::new(0);
 
 struct Threads {
-    /// By their numbers.
+    /// The threads in the order of their numbers.
     all: Vec<ThreadInfo>,
     /// How many have each name. A driver has threads of its own, so a program with many drivers one
     /// after the other has many of one name.

@@ -493,7 +493,7 @@ impl Table {
                 self.graph = graph;
                 return self.object("x");
             }
-            // Addresses, with memory there.
+            // An address range to which memory is mapped.
             "vb" => {
                 let [address, memory] = ["va", "vm"].map(|letter| self.object(letter));
                 let map = format!("cuMemMap {address} 2097152 0 {memory} 0");

@@ -109,7 +109,7 @@ fn an_external_record_of_another_contexts_event() {
             [own, others].map(|event| record(event, stream)),
             [ILLEGAL_STATE, INVALID_HANDLE]
         );
-        // Nothing was recorded.
+        // The event counts as never recorded.
         let mut elapsed = 0.0;
         let code = unsafe { (raw.cuEventElapsedTime)(&mut elapsed, own, own) };
         assert_eq!(code.0, INVALID_HANDLE);

@@ -185,7 +185,7 @@ impl Desk {
         event
     }
 
-    /// Both streams are done.
+    /// The host waits for both streams.
     fn done(&self) {
         self.raw.sync(self.one);
         self.raw.sync(self.two);
@@ -356,7 +356,7 @@ fn damaged_images_are_refused() {
         }
     }
     let raw = Raw::new();
-    // No memory is there.
+    // At address 64 there is no memory.
     assert_eq!(Way::Data.load(&raw, 64 as *const u8, Path::new("")).1, INVALID_IMAGE);
     let file = File::new("no-image", &[]);
     assert_eq!(Way::File.load(&raw, std::ptr::null(), &file.0).1, INVALID_IMAGE);
@@ -402,7 +402,7 @@ fn what_a_kernel_touches_needs_order() {
         });
         assert_eq!(second, 1);
     }
-    // Both launches write.
+    // Two launches that write the same words.
     let both = found(|desk| [desk.one, desk.two].into_iter().for_each(|of| run(desk, of, WORDS)));
     assert_eq!(both, 1);
     // One byte of the first and the last word, and of those beside them.

@@ -364,7 +364,7 @@ fn the_environment_sets_the_number_of_channels() {
             .output()
             .unwrap()
     };
-    // Three streams wait.
+    // Three streams wait for values, more than some numbers of channels allow.
     for (channels, reported) in
         [("1", 1), ("3", 1), ("4", 0), ("", 0), ("0", 0), ("many", 0), ("99", 0)]
     {

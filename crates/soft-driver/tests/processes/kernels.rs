@@ -211,7 +211,7 @@ fn inner_kernels() {
     }
     one.synchronize().unwrap();
     assert_eq!(words, [1 + 10 + 32 + 200 + 1000; WORDS]);
-    // Nothing orders these two.
+    // A kernel and a memset of the same word in two streams, without an order.
     assert_eq!(launch(&one, address), 0);
     unsafe {
         assert_eq!((symbols.cuMemsetD32Async)(address, 1, 1, two.as_raw()).0, 0);

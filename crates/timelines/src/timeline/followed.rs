@@ -80,7 +80,7 @@ impl Called {
 
     /// Whether the thread must be given the timelines.
     pub(super) fn begin(&self) -> bool {
-        // Spare ordering: as above.
+        // Spare ordering: as in the function above.
         !self.0.swap(true, Ordering::SeqCst)
     }
 
@@ -89,7 +89,7 @@ impl Called {
         if !is_over() {
             return false;
         }
-        // Spare ordering: as above.
+        // Spare ordering: as in the function above.
         self.0.store(false, Ordering::SeqCst);
         is_over() || self.0.swap(true, Ordering::SeqCst)
     }

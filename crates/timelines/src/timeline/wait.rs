@@ -214,7 +214,7 @@ mod tests {
             assert_eq!(pause(waited, Duration::MAX), Duration::from_micros(micros), "{waited:?}");
         }
         assert_eq!(pause(Duration::from_secs(60), Duration::MAX), LONGEST_SLEEP);
-        // Never beyond the timeout.
+        // A pause ends with the timeout at the latest.
         let left = Duration::from_micros(7);
         assert_eq!(pause(Duration::from_secs(60), left), left);
     }

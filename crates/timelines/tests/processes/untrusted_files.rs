@@ -123,7 +123,7 @@ fn a_hosts_timeline_depends_on_no_peer() {
         assert_eq!((point.value(), point.query()), (next, Ok(Progress::Done)));
         idle(&waiter);
     }
-    // The end, too.
+    // The end of the timeline ends waits, too.
     timeline.wait_ahead(&waiter, timeline.completed() + 5).expect("a wait");
     timeline.poison();
     idle(&waiter);

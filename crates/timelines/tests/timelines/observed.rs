@@ -114,7 +114,7 @@ fn an_observer_may_drop_the_future_that_is_asked_for() {
     pend(&mut future, Waker::noop());
     dropped.give(future, None);
     wait_until("the observer drops it", || dropped.is_dropped());
-    // The thread goes on.
+    // The timelines' thread completes other futures all the same.
     let mut next = point.into_future();
     pend(&mut next, Waker::noop());
     latch.release();

@@ -358,7 +358,7 @@ fn the_per_thread_stream_has_no_timeline() {
     let Some(gpu) = gpu() else { return };
     let own = StreamRef::per_thread_default(&gpu.context);
     assert_eq!(Timeline::new(own).map(drop), Err(Error::PerThreadTimeline));
-    // The legacy one has.
+    // The legacy default stream can have a timeline.
     let timeline = Timeline::new(StreamRef::legacy_default(&gpu.context)).expect("a timeline");
     reached(timeline.signal().expect("a signal"));
 }

@@ -87,7 +87,7 @@ fn of_thousands_the_reached_are_woken() {
     let mut futures = Vec::new();
     for points in waiting.iter().rev() {
         for (points, waker) in points.iter().zip([&first, &second]) {
-            // Not in their order.
+            // The futures of later points are polled first.
             for (number, point) in points.iter().enumerate().rev() {
                 let mut future = point.into_future();
                 let dropped = number % 5 == 0;

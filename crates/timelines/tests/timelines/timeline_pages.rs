@@ -361,7 +361,7 @@ fn streams_of_another_context_wait_too() {
     drop(latch);
     idle(timeline.stream());
     drop((there, theirs, timeline));
-    // Gives the shares back.
+    // A new timeline gives back the shares of those before it.
     drop(HostTimeline::new(&gpu.context));
 }
 

@@ -114,7 +114,7 @@ fn points_are_plain_values() {
     reached(two);
     assert_eq!(format!("{one:?}"), format!("Point {{ value: {}, is_done: true }}", one.value()));
     assert!(format!("{timeline:?}").starts_with("Timeline { completed: "), "{timeline:?}");
-    // They outlive everything.
+    // Points outlive their timeline and the driver.
     drop((timeline, gpu));
     assert!(one.is_done() && two.is_done());
 }

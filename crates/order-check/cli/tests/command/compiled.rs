@@ -99,7 +99,7 @@ fn a_program_with_a_kernel_is_checked_without_a_gpu() {
         assert!(errors.contains(&format!("order check: {found}")), "{role}: {errors}");
         let is_planted = role == "planted";
         assert_eq!(errors.contains("  writes   kernel copy in stream"), is_planted, "{errors}");
-        // The driver's own checker.
+        // The checker that is built into the software driver finds the same.
         let mut command = Command::new(folder.0.join("kernel"));
         command.arg(role).current_dir(&folder.0).env("LD_LIBRARY_PATH", &folder.0);
         let done = command.env("CUDA_SOFT_DRIVER", "order=report").output().expect("it runs");
@@ -528,7 +528,7 @@ int main(int count, char **words)
 #[test]
 fn a_program_with_a_sanitizer_is_named() {
     let folder = Folder::new("sanitizer");
-    // In its place.
+    // An empty library with the sanitizer's name stands in for it.
     let library = ["-shared", "-fPIC", "-Wl,-soname,libasan.so.8"];
     if !compiled(&folder, "libasan.so.8", "int asan;", &library) {
         return;

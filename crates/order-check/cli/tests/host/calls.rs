@@ -69,7 +69,7 @@ pub(super) fn read_beside_a_later_copy(p: &Program) {
         });
         let thread = receiver.recv().expect("the other thread lives");
         let call = format!("/proc/self/task/{thread}/syscall");
-        // "0 ..." is `read`.
+        // The thread is within `read`, system call 0.
         while !fs::read_to_string(&call).is_ok_and(|call| call.starts_with("0 ")) {
             std::thread::yield_now();
         }

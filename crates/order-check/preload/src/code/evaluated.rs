@@ -27,7 +27,7 @@ const ANSWERS: usize = 64;
 /// How many words and accesses the launches have together that stay evaluated.
 const EVALUATED: usize = 1 << 17;
 
-/// What a launch does.
+/// What a launch does, from its code and its arguments.
 #[derive(Debug)]
 pub(crate) struct Evaluated {
     /// Accesses that some threads make.
@@ -85,7 +85,7 @@ impl Default for Threads {
 pub(crate) struct Accesses {
     /// Those that threads make for certain: the bytes, in which way, and whether they are strong.
     pub(crate) sure: Vec<(Range<u64>, AccessKind, bool)>,
-    /// Where others may be.
+    /// The bytes within which all other accesses are.
     pub(crate) spans: Vec<Span>,
     /// Whether all threads were run. Then what is not sure depends on memory.
     pub(crate) is_all: bool,

@@ -127,7 +127,7 @@ mod tests {
         }
         assert_eq!((lost() - before, names().len()), (2, WAITING_AT_MOST));
         assert!(!any() && names().is_empty());
-        // Other tests expect none.
+        // Other tests in this process expect that no access was lost.
         LOST.store(before, Ordering::Relaxed);
     }
 }

@@ -314,7 +314,7 @@ pub(crate) enum Fault {
     Early,
 }
 
-/// Who accesses protected pages.
+/// Whose code accesses protected pages.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum By {
     Program,

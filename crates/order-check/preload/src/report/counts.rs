@@ -10,7 +10,7 @@ pub(crate) struct Seen {
     /// Whether the summary was written.
     pub(crate) ended: bool,
     pub(crate) kernels: u64,
-    /// With memsets.
+    /// Copies and memsets.
     pub(crate) copies: u64,
     /// Launches of graphs.
     pub(crate) graphs: u64,

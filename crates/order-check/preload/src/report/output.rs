@@ -30,7 +30,7 @@ pub(crate) struct Output {
     possible: Possible,
     /// Findings that wait for the stack of a launch.
     held: Vec<Held>,
-    /// The call that begins.
+    /// The name of the call that began last.
     call: &'static str,
     /// What comes now was done by this thread, which goes on meanwhile.
     pub(crate) thread_of_host_function: Option<u64>,
@@ -191,7 +191,7 @@ impl fmt::Display for InRegion {
 #[derive(Default)]
 struct Possible {
     count: u64,
-    /// By kernel and reason.
+    /// How often each kernel was possible for each reason.
     reasons: BTreeMap<(String, Reason), u64>,
     /// By the two places, how often they were possible.
     pairs: HashMap<[String; 2], u32>,

@@ -604,7 +604,7 @@ fn random_program(p: &Desk<'_>, mut number: u64) {
                 signalled += 1;
                 p.signal(stream, signalled);
             }
-            // Whichever signal comes last.
+            // Any signal ends the wait, whichever comes last.
             16 if signalled > 0 => _ = p.await_value(stream, 1, GEQ),
             17 if next(2) == 0 => _ = p.host_reads(),
             17 => _ = p.host_writes(),

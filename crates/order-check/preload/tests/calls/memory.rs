@@ -17,7 +17,7 @@ use cuda_soft_driver::SoftDriver;
 
 use super::front::{FRONT, Seen, WITH_KERNELS, found, launch_of, seen, settings, with_kernels};
 
-/// Where it is.
+/// The address that the driver gives out.
 const AT: u64 = 0x7_1000_0000;
 
 static BYTES: AtomicUsize = AtomicUsize::new(64);
@@ -104,7 +104,7 @@ const KINDS: [Kind; 6] = [
             let bytes = place(p, &mut bytes);
             good(call!(p.raw, cuModuleGetGlobal_v2(&mut address => *mut u64,
                 bytes => *mut usize, 8 => usize, null() => *const c_void)));
-            // The size alone.
+            // A program may ask for the size alone.
             good(call!(p.raw, cuModuleGetGlobal_v2(null_mut() => *mut u64,
                 bytes => *mut usize, 8 => usize, null() => *const c_void)));
         },
@@ -687,7 +687,7 @@ fn a_word_in_memory_that_has_ended_is_not_loaded() {
         let word = memory.expose_provenance() as u64;
         good(call!(raw, cuStreamWriteValue32_v2(p.a => CUstream, word => u64, 1 => u32,
             0 => u32)));
-        // As the stream does.
+        // The word gets the value that the stream writes.
         unsafe { memory.cast::<u32>().write_volatile(1) };
         p.raw.sync(p.a);
         good(unsafe { (raw.cuMemFreeHost)(memory) }.0);

@@ -26,7 +26,7 @@ impl Table {
         self.0.push(Planted { kind, expect, order, threads, line: Location::caller().line() });
     }
 
-    /// One thread.
+    /// A row whose calls are made by one thread.
     #[track_caller]
     fn row(&mut self, kind: &'static str, expect: Expect, steps: Vec<At>) {
         self.add(kind, expect, HostOrder::Submission, vec![steps]);

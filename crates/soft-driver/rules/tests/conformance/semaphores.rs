@@ -178,7 +178,7 @@ impl Vulkan {
             version: 0,
             engine: null(),
             engine_version: 0,
-            // 1.2, which has timelines.
+            // Vulkan 1.2 is the first version with timeline semaphores.
             api_version: 1 << 22 | 2 << 12,
         };
         let create = InstanceCreateInfo {

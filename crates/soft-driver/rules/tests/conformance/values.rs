@@ -337,7 +337,7 @@ pub fn peer() {
     }
 }
 
-/// The other process.
+/// The other process, with which memory is shared.
 struct Peer(Child);
 
 impl Peer {

@@ -41,7 +41,7 @@ fn names_that_are_not_registered() {
     assert!(text.contains("\"add\", \"scale\""), "{text}");
     assert_eq!(find(&raw, module, c"add"), find(&raw, module, c"add"));
 
-    // What is not there.
+    // A file that is not there.
     let missing = c"/nowhere/kernels.cubin".as_ptr().cast();
     let mut other = null_mut();
     let code = call!(raw, cuModuleLoad(&mut other => *mut Handle, missing => *const c_void));
@@ -54,7 +54,7 @@ fn names_that_are_not_registered() {
     assert_eq!(call!(raw, cuModuleUnload(module => Handle)), INVALID_HANDLE);
 }
 
-/// As an H200 answered.
+/// The codes are those of an H200.
 #[test]
 fn modules_end_with_their_context() {
     let raw = Raw::new();

@@ -40,14 +40,14 @@ fn work_before_a_free_is_no_report() {
                 frees(p, address);
             },
             |p| {
-                // Pinned memory.
+                // The host reads pinned memory that a copy writes.
                 let mut memory = null_mut();
                 p.number(unsafe { (p.raw.cuMemHostAlloc)(&mut memory, 64, 0) });
                 p.number(unsafe { (p.raw.cuMemcpyDtoHAsync_v2)(memory, p.buffer, 64, p.a) });
                 p.number(unsafe { (p.raw.cuMemFreeHost)(memory) });
             },
             |p| {
-                // Managed memory.
+                // The host uses managed memory that a stream uses.
                 let mut managed = 0;
                 p.number(CUresult(call!(p.raw,
                     cuMemAllocManaged(&mut managed => *mut u64, 64 => usize, 1 => u32))));

@@ -16,7 +16,7 @@ fn calls_that_wait_are_no_report() {
         let raw = checked(0);
         let programs: [fn(&Desk<'_>); 6] = [
             |p| {
-                // From pinned memory.
+                // A copy from pinned memory.
                 done(
                     p,
                     call!(p.raw, cuMemcpyHtoD_v2(p.buffer => u64,

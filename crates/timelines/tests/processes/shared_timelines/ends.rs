@@ -104,7 +104,7 @@ fn in_shm(process: u32) -> Vec<String> {
     all
 }
 
-/// Elsewhere there is none.
+/// Only on Linux is the memory in this folder.
 #[cfg(not(target_os = "linux"))]
 fn in_shm(_: u32) -> [String; 0] {
     []

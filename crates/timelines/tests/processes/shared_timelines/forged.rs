@@ -224,7 +224,7 @@ fn refused(gpu: &Gpu, file: Shared, descriptor: &TimelineDescriptor) -> Refusal 
 #[cfg(target_os = "linux")]
 fn unsafe_files() -> Vec<(Shared, Refusal)> {
     use common::memory::{ALL_SEALS, SealFlags};
-    // Not memory at all.
+    // A socket and this program's file are no shared memory.
     let (socket, _other) = std::os::unix::net::UnixStream::pair().expect("a socket");
     let exe = std::fs::File::open("/proc/self/exe").expect("this binary");
     let mut files = vec![(socket.into(), Refusal::NotMemory), (exe.into(), Refusal::NotMemory)];
@@ -284,7 +284,7 @@ fn files_that_are_not_safe_are_refused() {
     let other = TimelineFile::writable(&gpu.context).expect("a file");
     let copy = memory::copy(&other);
     assert_eq!(refused(&gpu, copy, &descriptor), Refusal::OtherFile);
-    // And the right one.
+    // The right file is accepted after all that was refused.
     let copy = memory::copy(&file);
     let imported = open(&gpu, (copy, descriptor));
     let point = imported.point(timeline.signal().expect("a signal").value()).expect("a point");

@@ -250,7 +250,7 @@ impl Peer {
         assert_eq!(self.child.receive(), "imported");
     }
 
-    /// Shares data with it.
+    /// Gives the other process memory for data that both use.
     #[track_caller]
     fn share(&mut self, gpu: &Gpu) -> Data {
         let file = Data::file();
@@ -446,7 +446,7 @@ fn many_importers_see_one_signal() {
             let reply = peer.child.receive();
             assert!(matches!(reply.as_str(), "Ok(Done)" | "Ok(\"Done\")"), "{way}: {reply}");
         }
-        // Of the host, too.
+        // A timeline of the host is refused in the same ways.
         for (way, peer) in &mut peers {
             peer.give(&file, &host.descriptor().expect("it is shared"));
             peer.begin(&format!("{way} {}", host.completed() + 1));
@@ -661,7 +661,7 @@ fn streams_of_another_context_wait_for_a_peer() {
         idle(&theirs);
         assert!(point.is_done());
         drop((imported, theirs));
-        // Gives the shares back.
+        // A new timeline gives back the shares of those before it.
         drop(HostTimeline::new(&gpu.context));
         peer.end();
     }

@@ -29,7 +29,7 @@ const PLAIN: Handle = 2;
 /// One that is not launched before the test of loads.
 const FRESH: Handle = 3;
 
-/// One thread.
+/// A grid of one block, with one thread.
 const ONE: Sizes = [1; 6];
 
 const MEMORY: Address = 0x1000_0000_0000;

@@ -160,7 +160,8 @@ fn words_and_reads() {
         assert_eq!(found(), certain("writes", "writes"));
     }
 
-    // A free.
+    // A free conflicts with the kernel that accesses the memory, not with the one that only has its
+    // address.
     let [a, b] = with_image("", whole());
     launch(OFFSET, b, &[MEMORY, INPUT, 0, 1, 256]);
     launch(UNUSED, b, &[INPUT, MEMORY, 256]);

@@ -98,7 +98,7 @@ pub(crate) fn accesses(
     (0..depth).map(layer).collect()
 }
 
-/// One copy.
+/// A copy of a block of bytes to another one.
 #[derive(Clone, Copy)]
 pub(crate) struct Transfer {
     /// Where to, and where from.

@@ -16,7 +16,7 @@ use crate::report::output::Output;
 /// An executable graph whose nodes the driver was asked for.
 pub(crate) struct Built {
     pub(crate) nodes: Vec<Flat>,
-    /// The index of each.
+    /// The place of each node in `nodes`.
     pub(crate) indices: HashMap<Handle, usize>,
     /// Whether the checker does not have them as they are.
     pub(crate) changed: bool,
@@ -38,7 +38,7 @@ impl Built {
 /// How many changed nodes are remembered.
 pub(crate) const CHANGED: usize = 1 << 16;
 
-/// Where a node is.
+/// Where a node is that a call adds or sets.
 #[derive(Clone, Copy)]
 pub(crate) enum NodePlace {
     /// It is added to this graph.
@@ -65,7 +65,7 @@ pub(crate) struct Graphs {
     /// Captures of which some nodes are not here: into graphs that have nodes already, or of
     /// calls that are not modelled.
     pub(crate) partial: HashSet<u64>,
-    /// Nodes that were changed.
+    /// Nodes that a call has changed, so captures no longer say what they do.
     pub(crate) changed: HashSet<Handle>,
 }
 

@@ -184,7 +184,7 @@ impl Work {
         Self::Write(set_rows(to, extent, (set.value, set.elementSize as usize)))
     }
 
-    /// For the feed.
+    /// What the feed is told of the node when the graph is instantiated.
     pub(crate) fn parts(&self) -> Vec<GraphWork> {
         match self {
             Self::Accesses(accesses) if accesses.is_empty() => Vec::new(),
@@ -197,7 +197,7 @@ impl Work {
         }
     }
 
-    /// For launches.
+    /// What each launch of the graph does besides.
     pub(crate) fn nodes(&self) -> Vec<Node> {
         match self {
             Self::Accesses(_) | Self::Record(_) | Self::Wait(_) => Vec::new(),

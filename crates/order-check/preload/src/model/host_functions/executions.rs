@@ -149,7 +149,7 @@ impl Keeper {
                 (None, None) => return 0,
             }
         };
-        // CU_STREAM_CAPTURE_STATUS_ACTIVE.
+        // 1 is `CU_STREAM_CAPTURE_STATUS_ACTIVE`.
         if code == OK && status == 1 { graph } else { 0 }
     }
 

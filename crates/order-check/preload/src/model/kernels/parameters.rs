@@ -22,7 +22,7 @@ use crate::settings::Kind;
 pub(crate) struct Kernel {
     /// The call and the kernel, for reports.
     pub(crate) name: &'static str,
-    /// Their offsets and sizes.
+    /// The offset and the size of each parameter.
     pub(crate) parameters: Vec<(usize, usize)>,
     /// The words that all of them have, and those of one parameter each.
     words: usize,
@@ -51,7 +51,7 @@ fn whole_words((offset, size): (usize, usize)) -> impl Iterator<Item = usize> {
 /// How many kernels there may be before those of unloaded code are forgotten.
 pub(crate) const KERNELS: usize = 256;
 
-/// A name that stays.
+/// A copy of a name that lives as long as the process, one for all that are equal.
 pub(crate) fn lasting(names: &mut HashSet<&'static str>, name: String) -> &'static str {
     if let Some(name) = names.get(&*name) {
         return name;

@@ -36,7 +36,7 @@ impl Watch {
         }
     }
 
-    /// Within another call.
+    /// The caller of the submission is put in the place of the call that begins, and back.
     fn accept_early(&mut self, at: usize) {
         let caller = self.feed.caller();
         let call = self.under_way.remove(at);

@@ -27,7 +27,7 @@ pub(crate) struct Operation {
     pub(crate) work: Submitted,
 }
 
-/// The operations that wait.
+/// The operations that wait for the next call.
 #[derive(Default)]
 pub(crate) struct Waiting {
     pub(crate) operations: Vec<Operation>,

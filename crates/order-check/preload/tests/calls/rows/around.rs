@@ -16,7 +16,7 @@ use super::{ACTORS, AREAS, Area, BEGIN, BYTES, CALL, HOST, LATER, Order, Touch};
 pub(super) enum Probe {
     /// Other streams have read everything.
     Read,
-    /// They have written everything.
+    /// Other streams have written everything.
     Written,
     Order,
 }

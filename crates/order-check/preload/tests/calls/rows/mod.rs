@@ -75,7 +75,7 @@ const LATER: &str = "later";
 /// The call itself.
 const CALL: usize = 8;
 
-/// Who is before whom.
+/// Pairs of operations of which the first is before the second.
 type Order = BTreeSet<(usize, usize)>;
 
 /// `AB>H *>T`; S is the stream of the call, with M also that of the second device if that takes

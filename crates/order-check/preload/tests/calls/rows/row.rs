@@ -65,7 +65,7 @@ impl Row {
         Self { before, ..self }
     }
 
-    /// The steps after it.
+    /// The steps that follow the call.
     pub(super) fn then(self, then: fn(&Run)) -> Self {
         Self { then, ..self }
     }

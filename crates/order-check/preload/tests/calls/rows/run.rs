@@ -42,9 +42,9 @@ pub(super) type Function = unsafe extern "C" fn(
 pub(super) enum Mode {
     /// It is the software driver's.
     Soft,
-    /// It does nothing.
+    /// A function that does nothing and succeeds.
     Stub,
-    /// It fails.
+    /// A function that fails.
     Refused,
 }
 
@@ -254,7 +254,7 @@ impl Run {
         unsafe { forward(function, all) }
     }
 
-    /// One that succeeds.
+    /// A call that must succeed.
     pub(super) fn good(&self, name: &str, words: &[u64]) {
         assert_eq!(self.call(name, words), OK, "{name}");
     }

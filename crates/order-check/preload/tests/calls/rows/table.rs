@@ -17,7 +17,7 @@ use super::{Area, Touch, reads, rows, writes};
 const WORK: &str = "S>C C>S S>S";
 /// And the call waits for it.
 const WAITS: &str = "S>C C>S S>S S>H C>H";
-/// It may order anything.
+/// Everything is ordered before everything.
 const ALL: &str = "*>*";
 /// The host waits for all streams.
 const DEVICES: &str = "ABLPDET>H";
@@ -113,7 +113,7 @@ fn uses(r: &Run) {
     }
 }
 
-/// What that touches.
+/// What the work of `uses` touches.
 fn used() -> [Vec<Touch>; 2] {
     [reads(Got, -16..0), writes(To, 0..16)]
 }
@@ -144,7 +144,7 @@ fn graph(r: &Run, area: Area) -> u64 {
     r.got(14)
 }
 
-/// An executable one.
+/// An executable graph of the graph.
 fn exec(r: &Run, graph: u64) -> u64 {
     r.good("cuGraphInstantiateWithFlags", &[r.out(13), graph, 0]);
     r.got(13)
@@ -290,7 +290,7 @@ fn copies() -> Vec<Row> {
             .like("cuMemcpyDtoH_v2").touches([reads(From, 5..27)]).in_default().orders(WAITS),
         row("cuMemcpyDtoHAsync", |r| vec![r.page, r.at(From) + 5, 22, r.s])
             .like("cuMemcpyDtoHAsync_v2").touches([reads(From, 5..27)]).in_stream().orders(WAITS),
-        // Nothing is copied.
+        // A copy of no bytes touches nothing.
         row("cuMemcpyDtoDAsync", |r| vec![r.at(To), r.at(From), 0, r.s])
             .like("cuMemcpyDtoDAsync_v2"),
     ]
@@ -427,7 +427,7 @@ fn memory() -> Vec<Row> {
             library(r);
             vec![r.hidden, 64]
         })
-        // It waits for nothing.
+        // The call waits for no stream.
         .then(later).finds(2).counts_before().without_driver(),
     ]
 }
@@ -866,7 +866,7 @@ fn retains(r: &Run, graph: u64) {
     r.good("cuGraphRetainUserObject", &[graph, r.got(7), 1, 1]);
 }
 
-/// A graph that reads.
+/// A graph whose kernel reads memory.
 fn reading(r: &Run) -> u64 {
     let x = r.x.addr() as u64;
     r.good("cuStreamBeginCapture_v2", &[x, 2]);

@@ -56,7 +56,7 @@ struct Capture {
     over: bool,
 }
 
-/// Who is before whom.
+/// Which operations are before which, as a graph of them.
 #[derive(Default)]
 struct Graph {
     /// The direct predecessors of each node, and its line.

@@ -135,7 +135,8 @@ pub(super) fn bytes_at_the_ends() {
         let work = |stream| WRITES[0](stream, PART_2 + from, 4);
         both_ways(&image, &kernel, &work, expected);
     }
-    // Every other element.
+    // A kernel that writes every other element conflicts with a write to one of those, and with
+    // none between.
     let kernel = |stream| launch(OFFSET, stream, &[INPUT, MEMORY, PART / 4, 2, 256]);
     for (from, expected) in [(512, Some("certain: 1536..1540 writes writes")), (516, None)] {
         let work = |stream| WRITES[0](stream, PART_1 + from, 4);
@@ -283,7 +284,7 @@ pub(super) fn pairs_that_are_alike() {
                 order([a, b]);
             }
             assert_eq!((found(), possible()), (vec![], vec![]));
-            // Both launches were evaluated.
+            // A pair that meets is found, after others of the same calls that did not.
             meets(a);
             order([a, b]);
             pair(meets);
@@ -319,7 +320,7 @@ pub(super) fn two_kernels() {
 /// Nothing is said, and nothing counted, where the code says nothing for sure.
 pub(super) fn code_that_says_little() {
     for settings in ["", ",possible=on"] {
-        // No code.
+        // Without an image there is nothing to evaluate.
         let [a, b] = anew(settings);
         let mut before = spent();
         for _ in 0..4 {

@@ -104,7 +104,7 @@ pub(super) fn kernels_that_wait() {
         let lines = possible();
         assert!(lines.len() == 2 && lines[1].contains(waits), "{lines:?}");
     }
-    // Either of two kernels.
+    // The kernel that may wait is the first or the second of two.
     for first in [true, false] {
         let [a, b] = with_image("", image());
         let [one, two] = if first { [a, b] } else { [b, a] };
@@ -118,12 +118,13 @@ pub(super) fn kernels_that_wait() {
         assert_eq!(found(), NONE);
         assert!(possible()[1].contains(waits), "{:?}", possible());
     }
-    // It writes elsewhere.
+    // A kernel that writes other bytes than the upload has no conflict.
     let [a, b] = with_image("", image());
     upload(a, 0);
     launch(WAITS, b, &[INPUT, MEMORY + 1024, INPUT + 2048]);
     assert_eq!((found(), possible()), (vec![], vec![]));
-    // It does not wait.
+    // A kernel that loads its flag as any other memory waits for nobody, so the conflict is
+    // certain.
     let text = String::from_utf8(image()).expect("text").replace("ld.volatile.global", "ld.global");
     let [a, b] = with_image("", text.into_bytes());
     upload(a, 0);
@@ -171,7 +172,7 @@ pub(super) fn blocks_that_wait_for_each_other() {
         two(b);
         assert_eq!(found(), written);
         assert_eq!(possible(), NONE);
-        // The flags themselves.
+        // The other work has the place of the flags, so the kernel may wait for it.
         let [a, b] = with_image("", text.clone());
         let does = [|stream| upload(stream, 0), |stream| scan(stream, MEMORY + 4, INPUT + 2048)];
         let (one, two) = if upload_first { (does[0], does[1]) } else { (does[1], does[0]) };
