@@ -1,28 +1,13 @@
 //! Code that defers observers: a lock that is held during driver calls.
 
-#[cfg(feature = "observe")]
-use core::cell::Cell;
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 
+#[cfg(feature = "observe")]
+use crate::driver::observing::{DEFERRAL, Deferral, call_deferred};
+
 #[cfg(doc)]
 use crate::Driver;
-
-#[cfg(feature = "observe")]
-thread_local! {
-    // It has no destructor, because destructors of other thread-locals make calls too.
-    pub(super) static DEFERRAL: Cell<Deferral> = const { Cell::new(Deferral::Off) };
-}
-
-/// Whether this thread calls observers later.
-#[cfg(feature = "observe")]
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Deferral {
-    Off,
-    Empty,
-    /// Calls wait for a thread that may make them.
-    Filled,
-}
 
 /// A guard, from [`deferring_observers`]. Its drop calls the deferred observers.
 pub struct Deferring<G> {
@@ -111,7 +96,7 @@ impl Drop for DeferringObservers {
     #[inline(always)]
     fn drop(&mut self) {
         if !self.nested && DEFERRAL.replace(Deferral::Off) == Deferral::Filled {
-            super::observing::call_deferred();
+            call_deferred();
         }
     }
 }

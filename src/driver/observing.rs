@@ -7,7 +7,6 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Try
 use std::time::{Duration, Instant};
 
 use crate::driver::Driver;
-use crate::driver::deferring::{DEFERRAL, Deferral};
 use crate::driver::panics;
 use crate::driver::trampolines::{self, Returned, SLOTS, TARGETS, Target};
 use crate::error::{Error, Result};
@@ -101,9 +100,20 @@ thread_local! {
 
     /// Whether this thread is in an observer.
     static OBSERVING: Cell<bool> = const { Cell::new(false) };
+    /// Whether this thread calls observers later.
+    pub(super) static DEFERRAL: Cell<Deferral> = const { Cell::new(Deferral::Off) };
     /// The calls whose observers run later. It is empty unless `DEFERRAL` is `Filled`.
     static DEFERRED: RefCell<ManuallyDrop<Vec<Deferred>>> = const {
         RefCell::new(ManuallyDrop::new(Vec::new())) };
+}
+
+/// Whether a thread calls observers later.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Deferral {
+    Off,
+    Empty,
+    /// Calls have returned whose observers are to run.
+    Filled,
 }
 
 /// A call that has returned, and whose observer runs later.
