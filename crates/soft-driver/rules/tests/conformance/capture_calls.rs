@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
-use cuda_events::sys::*;
+use cuda_events::sys::more::*;
 use cuda_soft_driver::abi::CUmemAccessDesc;
 
 use crate::capture::{RELAXED, calls_in_each_mode, with_mode};
@@ -28,12 +28,12 @@ fn exec(rig: &Rig) -> CUgraphExec {
     made(rig, || instantiate(rig, graph(rig)))
 }
 
-fn pool(rig: &Rig, pool: &mut *mut c_void) -> CUresult {
+fn pool(rig: &Rig, pool: &mut CUmemoryPool) -> CUresult {
     rig.cuMemPoolCreate(pool, &crate::memory::props(rig, 0))
 }
 
 /// A new pool.
-fn own_pool(rig: &Rig) -> *mut c_void {
+fn own_pool(rig: &Rig) -> CUmemoryPool {
     made(rig, || {
         let mut new = null_mut();
         must("cuMemPoolCreate", pool(rig, &mut new));
@@ -90,7 +90,7 @@ rules! {
                 rig.cuGraphInstantiateWithFlags(&mut null_mut(), graph(rig), 0)
             }),
             ("cuGraphExecDestroy", &|_| rig.cuGraphExecDestroy(exec(rig))),
-            ("cuCtxSetLimit", &|_| rig.cuCtxSetLimit(0, 4096)),
+            ("cuCtxSetLimit", &|_| rig.cuCtxSetLimit(CUlimit(0), 4096)),
             ("cuMemFree of NULL", &|_| rig.cuMemFree_v2(0)),
             ("cuMemAllocManaged", &|_| rig.cuMemAllocManaged(&mut 0, 64, 1)),
             ("cuMemHostAlloc", &|_| rig.cuMemHostAlloc(&mut null_mut(), 64, 0)),
@@ -134,17 +134,17 @@ rules! {
         must("the pool", rig.cuDeviceGetDefaultMemPool(&mut default, rig.device));
         let access = CUmemAccessDesc { location: on_device(rig.device), flags: 3 };
         calls_in_each_mode(rig, saw, &[
-            ("cuCtxSetCacheConfig", &|_| rig.cuCtxSetCacheConfig(0)),
-            ("cuCtxSetSharedMemConfig", &|_| rig.cuCtxSetSharedMemConfig(0)),
+            ("cuCtxSetCacheConfig", &|_| rig.cuCtxSetCacheConfig(CUfunc_cache(0))),
+            ("cuCtxSetSharedMemConfig", &|_| rig.cuCtxSetSharedMemConfig(CUsharedconfig(0))),
             ("cuMemPoolGetAttribute", &|_| {
                 let mut threshold = 0_u64;
                 let place = (&raw mut threshold).cast();
-                rig.cuMemPoolGetAttribute(own_pool(rig), 4, place)
+                rig.cuMemPoolGetAttribute(own_pool(rig), CUmemPool_attribute(4), place)
             }),
             ("cuMemPoolSetAttribute", &|_| {
                 let mut threshold = 0_u64;
                 let place = (&raw mut threshold).cast();
-                rig.cuMemPoolSetAttribute(own_pool(rig), 4, place)
+                rig.cuMemPoolSetAttribute(own_pool(rig), CUmemPool_attribute(4), place)
             }),
             ("cuMemPoolGetAccess", &|_| {
                 let mut place = on_device(rig.device);
@@ -152,7 +152,7 @@ rules! {
             }),
             ("cuMemPoolSetAccess", &|_| rig.cuMemPoolSetAccess(own_pool(rig), &access, 1)),
             ("cuDeviceSetMemPool", &|_| rig.cuDeviceSetMemPool(rig.device, default)),
-            ("cuMemAdvise", &|_| rig.cuMemAdvise(managed, 64, 1, rig.device)),
+            ("cuMemAdvise", &|_| rig.cuMemAdvise(managed, 64, CUmem_advise(1), rig.device)),
             ("cuStreamAttachMemAsync elsewhere", &|_| {
                 rig.cuStreamAttachMemAsync(other, managed, 64, 1)
             }),

@@ -3,7 +3,7 @@
 use std::ptr::null_mut;
 use std::time::{Duration, Instant};
 
-use cuda_events::sys::*;
+use cuda_events::sys::more::*;
 use cuda_test_harness::TestDriver;
 use cuda_test_harness::child::{role, say, to_hex};
 use cuda_test_harness::soft_settings;
@@ -577,10 +577,11 @@ rules! {
         };
         let itself = can(rig.device, rig.device);
         saw.text(format_args!("can reach {}, itself {itself}", can(rig.device, second.device)));
+        const ACCESS: CUdevice_P2PAttribute = CUdevice_P2PAttribute(2);
         let mut value = 77;
-        let code = rig.cuDeviceGetP2PAttribute(&mut value, 2, rig.device, second.device);
+        let code = rig.cuDeviceGetP2PAttribute(&mut value, ACCESS, rig.device, second.device);
         saw.text(format_args!("access supported {}, {value}", code_text(code)));
-        let code = rig.cuDeviceGetP2PAttribute(&mut value, 2, rig.device, rig.device);
+        let code = rig.cuDeviceGetP2PAttribute(&mut value, ACCESS, rig.device, rig.device);
         saw.code("of itself", code);
         let enable = |peer, flags| code_text(rig.cuCtxEnablePeerAccess(peer, flags));
         let once = enable(second.context, 0);

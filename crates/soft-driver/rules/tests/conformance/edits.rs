@@ -2,7 +2,7 @@
 
 use std::ptr::{null, null_mut};
 
-use cuda_events::sys::*;
+use cuda_events::sys::more::*;
 use cuda_soft_driver::abi::{
     CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUgraphExecUpdateResult, CUgraphExecUpdateResultInfo,
     CUmemorytype,
@@ -271,9 +271,9 @@ rules! {
         let code = rig.cuGraphAddMemcpyNode(&mut copy, graph, &set, 1, &copied, rig.context);
         must("cuGraphAddMemcpyNode", code);
         let kind = |node| {
-            let mut kind = 77;
+            let mut kind = CUgraphNodeType(77);
             must("cuGraphNodeGetType", rig.cuGraphNodeGetType(node, &mut kind));
-            kind
+            kind.0
         };
         saw.text(format_args!("kinds {}, {}", kind(set), kind(copy)));
         let (code, exec) = instantiate(rig, graph);
@@ -357,9 +357,9 @@ rules! {
         let mut node = null_mut();
         let code = rig.cuGraphAddChildGraphNode(&mut node, outer, &before, 1, inner);
         must("cuGraphAddChildGraphNode", code);
-        let mut kind = 77;
+        let mut kind = CUgraphNodeType(77);
         must("cuGraphNodeGetType", rig.cuGraphNodeGetType(node, &mut kind));
-        saw.text(format_args!("kind {kind}"));
+        saw.text(format_args!("kind {}", kind.0));
         let mut copy = null_mut();
         let code = rig.cuGraphChildGraphNodeGetGraph(node, &mut copy);
         must("cuGraphChildGraphNodeGetGraph", code);

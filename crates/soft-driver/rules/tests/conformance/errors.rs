@@ -4,11 +4,11 @@
 //! On a real driver, such a kernel breaks the context. On the software driver, the test makes all
 //! contexts fail.
 
-use std::ffi::{CString, c_char, c_int, c_uint, c_void};
+use std::ffi::{CString, c_char, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::mpsc::channel;
 
-use cuda_events::sys::*;
+use cuda_events::sys::more::*;
 use cuda_test_harness::TestDriver;
 
 use crate::raw::{INTERPROCESS, NO_TIMING, NON_BLOCKING, Rig, TIMING, code_text, elsewhere, must};
@@ -23,25 +23,16 @@ const TRAP: &std::ffi::CStr = c".version 6.0\n.target sm_50\n.address_size 64\n\
     .visible .entry broken()\n{\n    trap;\n}\n";
 
 /// The kernel that traps, on a real driver.
-fn load_trap(rig: &Rig, stream: CUstream) -> *mut c_void {
-    type ModuleLoadData = unsafe extern "C" fn(*mut *mut c_void, *const c_void) -> CUresult;
-    type ModuleGetFunction =
-        unsafe extern "C" fn(*mut *mut c_void, *mut c_void, *const c_char) -> CUresult;
-    // SAFETY: the types above are the driver's.
-    let load: ModuleLoadData = unsafe { rig.entry(c"cuModuleLoadData") };
-    // SAFETY: as above.
-    let find: ModuleGetFunction = unsafe { rig.entry(c"cuModuleGetFunction") };
+fn load_trap(rig: &Rig, stream: CUstream) -> CUfunction {
     let (mut module, mut empty, mut broken) = (null_mut(), null_mut(), null_mut());
-    // SAFETY: places for the handles, and texts that end in NUL.
-    unsafe {
-        let code = load(&mut module, TRAP.as_ptr().cast());
-        // Such as a driver in software.
-        if code == CUresult::CUDA_ERROR_NOT_SUPPORTED {
-            panic!("{NOT_RUN}the driver loads no kernel that could fail");
-        }
-        must("cuModuleLoadData", code);
-        must("cuModuleGetFunction", find(&mut empty, module, c"empty".as_ptr()));
-        must("cuModuleGetFunction", find(&mut broken, module, c"broken".as_ptr()));
+    let code = rig.cuModuleLoadData(&mut module, TRAP.as_ptr().cast());
+    // Such as a driver in software.
+    if code == CUresult::CUDA_ERROR_NOT_SUPPORTED {
+        panic!("{NOT_RUN}the driver loads no kernel that could fail");
+    }
+    must("cuModuleLoadData", code);
+    for (place, name) in [(&mut empty, c"empty"), (&mut broken, c"broken")] {
+        must("cuModuleGetFunction", rig.cuModuleGetFunction(place, module, name.as_ptr()));
     }
     // The first launch in a context waits for other work, and must not wait for a stream that is
     // held.
@@ -50,14 +41,8 @@ fn load_trap(rig: &Rig, stream: CUstream) -> *mut c_void {
     broken
 }
 
-fn launch(rig: &Rig, function: *mut c_void, stream: CUstream) {
-    #[rustfmt::skip]
-    type LaunchKernel = unsafe extern "C" fn(*mut c_void, c_uint, c_uint, c_uint, c_uint, c_uint,
-        c_uint, c_uint, CUstream, *mut *mut c_void, *mut *mut c_void) -> CUresult;
-    // SAFETY: the type above is the driver's.
-    let launch: LaunchKernel = unsafe { rig.entry(c"cuLaunchKernel") };
-    // SAFETY: a live function that takes no arguments, and a live stream.
-    let code = unsafe { launch(function, 1, 1, 1, 1, 1, 1, 0, stream, null_mut(), null_mut()) };
+fn launch(rig: &Rig, function: CUfunction, stream: CUstream) {
+    let code = rig.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, null_mut(), null_mut());
     must("cuLaunchKernel", code);
 }
 
@@ -67,8 +52,10 @@ fn fail_software(rig: &Rig) {
         return soft.fail_contexts(FAILED);
     }
     type Control = unsafe extern "C" fn(*const c_char, *mut c_char, usize) -> c_int;
+    let address = rig.export(c"cuda_soft_driver_control");
+    assert!(!address.is_null(), "the driver is no software driver");
     // SAFETY: the type above is that of the library.
-    let control: Control = unsafe { rig.entry(c"cuda_soft_driver_control") };
+    let control = unsafe { std::mem::transmute::<*mut c_void, Control>(address) };
     let command = CString::new(format!("fail={}", FAILED.0)).expect("no NUL");
     // SAFETY: a C string, and no place for an output.
     let answer = unsafe { control(command.as_ptr(), null_mut(), 0) };

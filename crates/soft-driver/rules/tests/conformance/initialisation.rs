@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_char};
 use std::ptr::{null, null_mut};
 
-use cuda_events::sys::*;
+use cuda_events::sys::more::*;
 
 use cuda_soft_driver::attributes::H200;
 use cuda_test_harness::TestDriver;
@@ -243,28 +243,28 @@ rules! {
         "CUDA_ERROR_NOT_INITIALIZED (3) from cuModuleGetLoadingMode, cuProfilerStart; mode not \
          written"
     {
-        let mut mode = 77;
+        let mut mode = CUmoduleLoadingMode(77);
         saw.codes(&[
             ("cuModuleGetLoadingMode", rig.cuModuleGetLoadingMode(&mut mode)),
             ("cuProfilerStart", rig.cuProfilerStart()),
         ]);
-        saw.holds("mode not written", mode == 77);
+        saw.holds("mode not written", mode.0 == 77);
     }
 
     /// By default, modules are loaded lazily.
     [since(12, 0), environment("CUDA_MODULE_LOADING", "")]
     fn loading_lazily(rig, saw) = "success, 2" {
-        let mut mode = 77;
+        let mut mode = CUmoduleLoadingMode(77);
         let code = rig.cuModuleGetLoadingMode(&mut mode);
-        saw.text(format_args!("{}, {mode}", code_text(code)));
+        saw.text(format_args!("{}, {}", code_text(code), mode.0));
     }
 
     /// Modules are loaded eagerly if `CUDA_MODULE_LOADING` is `EAGER`.
     [since(12, 0), environment("CUDA_MODULE_LOADING", "EAGER")]
     fn loading_eagerly(rig, saw) = "success, 1" {
-        let mut mode = 77;
+        let mut mode = CUmoduleLoadingMode(77);
         let code = rig.cuModuleGetLoadingMode(&mut mode);
-        saw.text(format_args!("{}, {mode}", code_text(code)));
+        saw.text(format_args!("{}, {}", code_text(code), mode.0));
     }
 
     /// `cuProfilerStart` and `cuProfilerStop` need a current context. They succeed even if no

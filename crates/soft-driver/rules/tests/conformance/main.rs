@@ -23,7 +23,6 @@
 
 #[cfg(not(test))]
 pub(crate) mod command;
-pub(crate) mod exported;
 pub(crate) mod raw;
 pub(crate) mod rules;
 #[cfg(target_os = "linux")]

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
-use cuda_events::sys::*;
+use cuda_events::sys::more::*;
 use cuda_soft_driver::abi::{
     CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_PEER, CUmemAccessDesc, CUmemAllocationHandleType,
     CUmemAllocationType, CUmemLocation, CUmemLocationType, CUmemPoolProps, CUmemPoolPtrExportData,
@@ -97,10 +97,13 @@ pub fn props(rig: &Rig, handle_types: u32) -> CUmemPoolProps {
     }
 }
 
-fn pool_attribute(rig: &Rig, pool: *mut c_void, attribute: u32) -> u64 {
+fn pool_attribute(rig: &Rig, pool: CUmemoryPool, attribute: u32) -> u64 {
     let mut value = 0_u64;
     let place = std::ptr::from_mut(&mut value).cast();
-    must("cuMemPoolGetAttribute", rig.cuMemPoolGetAttribute(pool, attribute, place));
+    must(
+        "cuMemPoolGetAttribute",
+        rig.cuMemPoolGetAttribute(pool, CUmemPool_attribute(attribute), place),
+    );
     value
 }
 
@@ -164,12 +167,20 @@ pub fn importer() {
     let descriptor = take_descriptor(process, number.expect("a descriptor")).expect("it is taken");
     let mut pool = null_mut();
     let handle = std::ptr::without_provenance_mut(descriptor as usize);
-    let code = rig.cuMemPoolImportFromShareableHandle(&mut pool, handle, FILE_DESCRIPTOR, 0);
+    let code = rig.cuMemPoolImportFromShareableHandle(
+        &mut pool,
+        handle,
+        CUmemAllocationHandleType(FILE_DESCRIPTOR),
+        0,
+    );
     say(&format!("pool {}", code_text(code)));
-    let data =
+    let mut data =
         CUmemPoolPtrExportData { reserved: from_hex(words[2]).try_into().expect("64 bytes") };
     let mut address = 0;
-    say(&format!("memory {}", code_text(rig.cuMemPoolImportPointer(&mut address, pool, &data))));
+    say(&format!(
+        "memory {}",
+        code_text(rig.cuMemPoolImportPointer(&mut address, pool, &mut data))
+    ));
     let same = bytes(&rig, address, 64) == [5; 64];
     say(if same { "the same bytes" } else { "other bytes" });
     let (stream, mut none) = (rig.stream(NON_BLOCKING), 0);
@@ -409,7 +420,7 @@ rules! {
         let kind = |address| {
             let mut kind = 77_u32;
             let place = std::ptr::from_mut(&mut kind).cast();
-            (rig.cuPointerGetAttribute(place, 2, address), kind)
+            (rig.cuPointerGetAttribute(place, CUpointer_attribute(2), address), kind)
         };
         saw.text(format_args!("device memory {}", kind(memory + 5).1));
         saw.text(format_args!("host memory {}", kind(pinned.expose_provenance() as u64).1));
@@ -425,10 +436,10 @@ rules! {
         must("cuMemAllocPitch", code);
         saw.text(format_args!("with rows {}", range(rows + 7 * 512 - 1).1));
         let mut value = 0_u64;
-        let other = rig.cuPointerGetAttribute(std::ptr::from_mut(&mut value).cast(), 99, memory);
+        let other = rig.cuPointerGetAttribute(std::ptr::from_mut(&mut value).cast(), CUpointer_attribute(99), memory);
         let nobodys = code_text(kind(16).0);
         saw.text(format_args!("nobody's {nobodys}, no such attribute {}", code_text(other)));
-        let (mut kind, mut ordinal, mut which) = (77_u32, 77_i32, [2, 9]);
+        let (mut kind, mut ordinal, mut which) = (77_u32, 77_i32, [2, 9].map(CUpointer_attribute));
         let mut places: [*mut c_void; 2] = [(&raw mut kind).cast(), (&raw mut ordinal).cast()];
         let code = rig.cuPointerGetAttributes(2, which.as_mut_ptr(), places.as_mut_ptr(), 0x1000);
         saw.text(format_args!("several of nobody's {}, {kind}, {ordinal}", code_text(code)));
@@ -513,7 +524,7 @@ rules! {
         let attribute = |which| {
             let mut value = 77_u32;
             let place = std::ptr::from_mut(&mut value).cast();
-            must("cuPointerGetAttribute", rig.cuPointerGetAttribute(place, which, address));
+            must("cuPointerGetAttribute", rig.cuPointerGetAttribute(place, CUpointer_attribute(which), address));
             // A bool is only one byte.
             value & 0xFF
         };
@@ -534,10 +545,10 @@ rules! {
         saw.codes(&[
             ("to the device", send(4096, rig.device)),
             ("to the host", send(4096, -1)),
-            ("read mostly", rig.cuMemAdvise(address, 4096, 1, rig.device)),
+            ("read mostly", rig.cuMemAdvise(address, 4096, CUmem_advise(1), rig.device)),
             ("no bytes", send(0, rig.device)),
             ("past the end", send(1 << 40, rig.device)),
-            ("no such advice", rig.cuMemAdvise(address, 4096, 99, rig.device)),
+            ("no such advice", rig.cuMemAdvise(address, 4096, CUmem_advise(99), rig.device)),
             ("no such device", send(4096, rig.device_count())),
         ]);
         rig.synchronize(stream);
@@ -612,7 +623,7 @@ rules! {
          CUDA_ERROR_INVALID_VALUE (1); another one success, success, current; destroyed success; \
          the default one is current"
     {
-        let pool_of = |get: &dyn Fn(*mut *mut c_void) -> CUresult| {
+        let pool_of = |get: &dyn Fn(*mut CUmemoryPool) -> CUresult| {
             let mut pool = null_mut();
             must("the device's pool", get(&mut pool));
             pool
@@ -714,7 +725,7 @@ rules! {
         must("cuMemPoolCreate", rig.cuMemPoolCreate(&mut pool, &plain));
         let set = |attribute, mut value: u64| {
             let place = std::ptr::from_mut(&mut value).cast();
-            rig.cuMemPoolSetAttribute(pool, attribute, place)
+            rig.cuMemPoolSetAttribute(pool, CUmemPool_attribute(attribute), place)
         };
         let on = |location| CUmemPoolProps { location, ..plain };
         let nothing = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_INVALID;
@@ -763,7 +774,7 @@ rules! {
         saw.text(format_args!("freed: used {}, reserved {}, at most {}", value(7), value(5), value(8)));
         let mut all = u64::MAX;
         let place = std::ptr::from_mut(&mut all).cast();
-        must("cuMemPoolSetAttribute", rig.cuMemPoolSetAttribute(pool, 4, place));
+        must("cuMemPoolSetAttribute", rig.cuMemPoolSetAttribute(pool, CUmemPool_attribute(4), place));
         use_once();
         saw.holds("with a threshold: reserved", value(5) > 0);
         let code = code_text(rig.cuMemPoolTrimTo(pool, 0));
@@ -780,9 +791,9 @@ rules! {
         must("cuMemPoolCreate", rig.cuMemPoolCreate(&mut pool, &props(rig, 0)));
         let code = rig.cuMemAllocFromPoolAsync(&mut address, 4096, pool, stream);
         must("cuMemAllocFromPoolAsync", code);
-        let mut of = null_mut::<c_void>();
+        let mut of: CUmemoryPool = null_mut();
         let place = std::ptr::from_mut(&mut of).cast();
-        must("cuPointerGetAttribute", rig.cuPointerGetAttribute(place, 17, address));
+        must("cuPointerGetAttribute", rig.cuPointerGetAttribute(place, CUpointer_attribute(17), address));
         saw.holds("the memory is of the pool", of == pool);
         saw.code("destroyed", rig.cuMemPoolDestroy(pool));
         let set = code_text(rig.cuMemsetD8Async(address, 1, 4096, stream));
@@ -836,9 +847,9 @@ rules! {
         must("cuMemAllocFromPoolAsync", code);
         must("cuMemsetD8Async", rig.cuMemsetD8Async(address, 5, 64, stream));
         rig.synchronize(stream);
-        let mut descriptor = -1;
+        let (mut descriptor, as_file) = (-1, CUmemAllocationHandleType(FILE_DESCRIPTOR));
         let place = std::ptr::from_mut(&mut descriptor).cast();
-        let code = rig.cuMemPoolExportToShareableHandle(place, pool, FILE_DESCRIPTOR, 0);
+        let code = rig.cuMemPoolExportToShareableHandle(place, pool, as_file, 0);
         must("cuMemPoolExportToShareableHandle", code);
         let mut data = CUmemPoolPtrExportData { reserved: [0; 64] };
         must("cuMemPoolExportPointer", rig.cuMemPoolExportPointer(&mut data, address));
@@ -856,7 +867,7 @@ rules! {
         must("cuMemPoolDestroy", rig.cuMemPoolDestroy(pool));
         let mut plain = null_mut();
         must("cuMemPoolCreate", rig.cuMemPoolCreate(&mut plain, &props(rig, 0)));
-        let code = rig.cuMemPoolExportToShareableHandle(place, plain, FILE_DESCRIPTOR, 0);
+        let code = rig.cuMemPoolExportToShareableHandle(place, plain, as_file, 0);
         saw.code("without a handle", code);
         must("cuMemPoolDestroy", rig.cuMemPoolDestroy(plain));
     }

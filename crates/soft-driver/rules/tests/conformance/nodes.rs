@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use cuda_events::sys::*;
+use cuda_events::sys::more::*;
 use cuda_soft_driver::abi::{
     CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUgraphExecUpdateResult,
     CUgraphExecUpdateResultInfo, CUgraphInstantiateResult,
@@ -57,7 +57,7 @@ fn launch(rig: &Rig, exec: CUgraphExec) {
 }
 
 /// A user object that adds one to a counter when it is destroyed.
-fn user_object(rig: &Rig, counter: &AtomicU32) -> *mut c_void {
+fn user_object(rig: &Rig, counter: &AtomicU32) -> CUuserObject {
     let CUDA_HOST_NODE_PARAMS { fn_: function, userData: user_data } = adding_to(counter);
     let mut object = null_mut();
     must("cuUserObjectCreate", rig.cuUserObjectCreate(&mut object, user_data, function, 1, 1));
@@ -300,10 +300,10 @@ rules! {
         update("one row", row);
         // A driver may name the node or the one within.
         update("in a child graph", (nested, null_mut()));
-        let (mut node, mut result) = (null_mut(), 77);
+        let (mut node, mut result) = (null_mut(), CUgraphExecUpdateResult(77));
         let code = code_text(rig.cuGraphExecUpdate(exec, wider.0, &mut node, &mut result));
         let its = if node == wider.1 { "its node" } else { "another" };
-        saw.text(format_args!("the first form {code}, {result}, {its}"));
+        saw.text(format_args!("the first form {code}, {}, {its}", result.0));
         let circle = graph(rig);
         let a = memory.set(circle, &[], 1);
         let b = memory.set(circle, &[a], 1);

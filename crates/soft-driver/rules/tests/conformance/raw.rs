@@ -1,7 +1,7 @@
 //! The raw table as a rule calls it, and the setup that most rules share.
 
 use std::cell::RefCell;
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, c_void};
 use std::mem::transmute;
 use std::path::PathBuf;
 use std::ptr::null_mut;
@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_chan
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use cuda_events::sys::more::types;
 use cuda_events::sys::*;
 use cuda_soft_driver::{Builder, SoftDriver};
 use cuda_test_harness::{TestDriver, named_library, shared_library, soft_settings, watch};
@@ -59,13 +60,14 @@ impl Raw {
     }
 }
 
-/// Defines the calls, and the table of their functions.
+/// Defines the calls, and the table of their functions: in each line the functions with so many
+/// arguments.
 macro_rules! calls {
-    ($($name:ident($($argument:ident: $type:ty),*);)*) => {
+    ($($takes:ident $arguments:tt: $($name:ident)*;)*) => {
         /// The functions by their exported names; `None` where the driver exports none.
         #[allow(non_snake_case)]
         struct Table {
-            $($name: Option<unsafe extern "C" fn($($type),*) -> CUresult>,)*
+            $($($name: types::$name,)*)*
         }
 
         impl Table {
@@ -74,31 +76,37 @@ macro_rules! calls {
             /// As `Raw::new`.
             unsafe fn new(export: &dyn Fn(&CStr) -> *mut c_void) -> Self {
                 Self {
-                    // SAFETY: NULL is `None`, and all else is a function of the driver's
-                    // declaration, with which the check below compares this list.
-                    $($name: unsafe {
-                        transmute::<*mut c_void, Option<unsafe extern "C" fn($($type),*) -> CUresult>>(
-                            export(exported_name!($name)),
-                        )
-                    },)*
+                    // SAFETY: NULL is `None`, and all else is the driver's function of that type.
+                    $($($name: unsafe {
+                        transmute::<*mut c_void, types::$name>(export(exported_name!($name)))
+                    },)*)*
                 }
             }
         }
 
-        // The types are those of the raw layer.
-        const _: fn(&Symbols) = |symbols| {
-            fn is<F>(_: impl Into<Option<F>>) {}
-            $(is::<unsafe extern "C" fn($($type),*) -> CUresult>(symbols.$name);)*
-        };
+        $(calls!(@takes $takes $arguments);)*
+        $($(calls!(@call $takes $arguments $name);)*)*
+    };
+    (@takes $takes:ident ($($argument:ident: $type:ident),*)) => {
+        /// The types of the arguments.
+        #[allow(dead_code, reason = "without arguments there is none")]
+        pub trait $takes {
+            $(type $type;)*
+        }
 
+        impl<$($type),*> $takes for Option<unsafe extern "C" fn($($type),*) -> CUresult> {
+            $(type $type = $type;)*
+        }
+    };
+    (@call $takes:ident ($($argument:ident: $type:ident),*) $name:ident) => {
         #[allow(non_snake_case, clippy::too_many_arguments)]
         impl Raw {
-            $(pub fn $name(&self, $($argument: $type),*) -> CUresult {
+            pub fn $name(&self, $($argument: <types::$name as $takes>::$type),*) -> CUresult {
                 let call = self.table.$name;
                 let call = call.expect(concat!("the driver has no ", stringify!($name)));
                 // SAFETY: the arguments are as `Raw::new` requires.
                 unsafe { call($($argument),*) }
-            })*
+            }
         }
     };
 }
@@ -114,166 +122,82 @@ macro_rules! exported_name {
         }
     };
 }
-pub(crate) use exported_name;
 
 calls! {
-    cuInit(flags: u32);
-    cuDriverGetVersion(version: *mut i32);
-    cuGetProcAddress(symbol: *const c_char, function: *mut *mut c_void, version: i32,
-        flags: u64);
-    cuGetProcAddress_v2(symbol: *const c_char, function: *mut *mut c_void, version: i32, flags: u64,
-        status: *mut CUdriverProcAddressQueryResult);
-    cuGetErrorName(error: CUresult, text: *mut *const c_char);
-    cuGetErrorString(error: CUresult, text: *mut *const c_char);
-    cuDeviceGet(device: *mut CUdevice, ordinal: i32);
-    cuDeviceGetCount(count: *mut i32);
-    cuDeviceGetName(name: *mut c_char, length: i32, device: CUdevice);
-    cuDeviceGetAttribute(value: *mut i32, attribute: CUdevice_attribute, device: CUdevice);
-    cuDeviceGetLuid(luid: *mut c_char, node_mask: *mut u32, device: CUdevice);
-    cuDevicePrimaryCtxRetain(context: *mut CUcontext, device: CUdevice);
-    cuDevicePrimaryCtxRelease_v2(device: CUdevice);
-    cuDevicePrimaryCtxGetState(device: CUdevice, flags: *mut u32, active: *mut i32);
-    cuCtxCreate_v2(context: *mut CUcontext, flags: u32, device: CUdevice);
-    cuCtxDestroy_v2(context: CUcontext);
-    cuCtxGetCurrent(context: *mut CUcontext);
-    cuCtxSetCurrent(context: CUcontext);
-    cuCtxPushCurrent_v2(context: CUcontext);
-    cuCtxPopCurrent_v2(context: *mut CUcontext);
-    cuCtxGetDevice(device: *mut CUdevice);
-    cuCtxGetDevice_v2(device: *mut CUdevice, context: CUcontext);
-    cuCtxSynchronize();
-    cuCtxSynchronize_v2(context: CUcontext);
-    cuCtxGetStreamPriorityRange(least: *mut i32, greatest: *mut i32);
-    cuCtxGetId(context: CUcontext, id: *mut u64);
-    cuDeviceGetDevResource(device: CUdevice, resource: *mut CUdevResource,
-        kind: CUdevResourceType);
-    cuCtxGetDevResource(context: CUcontext, resource: *mut CUdevResource,
-        kind: CUdevResourceType);
-    cuGreenCtxGetDevResource(green: CUgreenCtx, resource: *mut CUdevResource,
-        kind: CUdevResourceType);
-    cuDevSmResourceSplitByCount(result: *mut CUdevResource, groups: *mut u32,
-        input: *const CUdevResource, remaining: *mut CUdevResource, flags: u32,
-        min_count: u32);
-    cuDevResourceGenerateDesc(description: *mut CUdevResourceDesc, resources: *mut CUdevResource,
-        count: u32);
-    cuGreenCtxCreate(green: *mut CUgreenCtx, description: CUdevResourceDesc, device: CUdevice,
-        flags: u32);
-    cuGreenCtxDestroy(green: CUgreenCtx);
-    cuCtxFromGreenCtx(context: *mut CUcontext, green: CUgreenCtx);
-    cuGreenCtxRecordEvent(green: CUgreenCtx, event: CUevent);
-    cuGreenCtxWaitEvent(green: CUgreenCtx, event: CUevent);
-    cuGreenCtxStreamCreate(stream: *mut CUstream, green: CUgreenCtx, flags: u32,
-        priority: i32);
-    cuCtxRecordEvent(context: CUcontext, event: CUevent);
-    cuCtxWaitEvent(context: CUcontext, event: CUevent);
-    cuEventCreate(event: *mut CUevent, flags: u32);
-    cuEventDestroy_v2(event: CUevent);
-    cuEventRecord(event: CUevent, stream: CUstream);
-    cuEventRecordWithFlags(event: CUevent, stream: CUstream, flags: u32);
-    cuEventQuery(event: CUevent);
-    cuEventSynchronize(event: CUevent);
-    cuEventElapsedTime(milliseconds: *mut f32, start: CUevent, end: CUevent);
-    cuEventElapsedTime_v2(milliseconds: *mut f32, start: CUevent, end: CUevent);
-    cuIpcGetEventHandle(handle: *mut CUipcEventHandle, event: CUevent);
-    cuIpcOpenEventHandle(event: *mut CUevent, handle: CUipcEventHandle);
-    cuImportExternalSemaphore(semaphore: *mut CUexternalSemaphore,
-        description: *const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC);
-    cuDestroyExternalSemaphore(semaphore: CUexternalSemaphore);
-    cuSignalExternalSemaphoresAsync(semaphores: *const CUexternalSemaphore,
-        params: *const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, count: u32,
-        stream: CUstream);
-    cuWaitExternalSemaphoresAsync(semaphores: *const CUexternalSemaphore,
-        params: *const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS, count: u32,
-        stream: CUstream);
-    cuStreamCreate(stream: *mut CUstream, flags: u32);
-    cuStreamCreateWithPriority(stream: *mut CUstream, flags: u32, priority: i32);
-    cuStreamDestroy_v2(stream: CUstream);
-    cuStreamQuery(stream: CUstream);
-    cuStreamSynchronize(stream: CUstream);
-    cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: u32);
-    cuStreamGetPriority(stream: CUstream, priority: *mut i32);
-    cuStreamGetFlags(stream: CUstream, flags: *mut u32);
-    cuStreamGetId(stream: CUstream, id: *mut u64);
-    cuStreamGetCtx(stream: CUstream, context: *mut CUcontext);
-    cuStreamGetCtx_v2(stream: CUstream, context: *mut CUcontext, green: *mut CUgreenCtx);
-    cuStreamGetGreenCtx(stream: CUstream, green: *mut CUgreenCtx);
-    cuStreamGetDevice(stream: CUstream, device: *mut CUdevice);
-    cuStreamGetAttribute(stream: CUstream, attribute: CUstreamAttrID,
-        value: *mut CUstreamAttrValue);
-    cuStreamSetAttribute(stream: CUstream, attribute: CUstreamAttrID,
-        value: *const CUstreamAttrValue);
-    cuStreamAddCallback(stream: CUstream, callback: CUstreamCallback, user_data: *mut c_void,
-        flags: u32);
-    cuLaunchHostFunc(stream: CUstream, host_fn: CUhostFn, user_data: *mut c_void);
-    cuLaunchHostFunc_v2(stream: CUstream, host_fn: CUhostFn, user_data: *mut c_void,
-        sync_mode: u32);
-    cuStreamBeginCapture_v2(stream: CUstream, mode: CUstreamCaptureMode);
-    cuStreamBeginCaptureToGraph(stream: CUstream, graph: CUgraph, dependencies: *const CUgraphNode,
-        edges: *const CUgraphEdgeData, count: usize, mode: CUstreamCaptureMode);
-    cuStreamEndCapture(stream: CUstream, graph: *mut CUgraph);
-    cuStreamIsCapturing(stream: CUstream, status: *mut CUstreamCaptureStatus);
-    cuStreamGetCaptureInfo(stream: CUstream, status: *mut CUstreamCaptureStatus,
-        id: *mut u64);
-    cuStreamGetCaptureInfo_v2(stream: CUstream, status: *mut CUstreamCaptureStatus, id: *mut u64,
-        graph: *mut CUgraph, dependencies: *mut *const CUgraphNode, count: *mut usize);
-    cuStreamGetCaptureInfo_v3(stream: CUstream, status: *mut CUstreamCaptureStatus, id: *mut u64,
-        graph: *mut CUgraph, dependencies: *mut *const CUgraphNode,
-        edges: *mut *const CUgraphEdgeData, count: *mut usize);
-    cuStreamUpdateCaptureDependencies(stream: CUstream, dependencies: *mut CUgraphNode,
-        count: usize, flags: u32);
-    cuStreamUpdateCaptureDependencies_v2(stream: CUstream, dependencies: *mut CUgraphNode,
-        edges: *const CUgraphEdgeData, count: usize, flags: u32);
-    cuThreadExchangeStreamCaptureMode(mode: *mut CUstreamCaptureMode);
-    cuStreamWaitValue32_v2(stream: CUstream, address: CUdeviceptr, value: u32, flags: u32);
-    cuStreamWriteValue32_v2(stream: CUstream, address: CUdeviceptr, value: u32,
-        flags: u32);
-    cuStreamWaitValue64_v2(stream: CUstream, address: CUdeviceptr, value: u64, flags: u32);
-    cuStreamWriteValue64_v2(stream: CUstream, address: CUdeviceptr, value: u64,
-        flags: u32);
-    cuMemAlloc_v2(address: *mut CUdeviceptr, bytes: usize);
-    cuMemFree_v2(address: CUdeviceptr);
-    cuMemsetD8Async(address: CUdeviceptr, value: u8, count: usize, stream: CUstream);
-    cuMemsetD32Async(address: CUdeviceptr, value: u32, count: usize, stream: CUstream);
-    cuMemcpyDtoHAsync_v2(destination: *mut c_void, source: CUdeviceptr, bytes: usize,
-        stream: CUstream);
-    cuMemcpyHtoDAsync_v2(destination: CUdeviceptr, source: *const c_void, bytes: usize,
-        stream: CUstream);
-    cuMemHostAlloc(memory: *mut *mut c_void, bytes: usize, flags: u32);
-    cuMemFreeHost(memory: *mut c_void);
-    cuMemHostGetDevicePointer_v2(address: *mut CUdeviceptr, memory: *mut c_void, flags: u32);
-    cuGraphCreate(graph: *mut CUgraph, flags: u32);
-    cuGraphInstantiateWithFlags(exec: *mut CUgraphExec, graph: CUgraph, flags: u64);
-    cuGraphLaunch(exec: CUgraphExec, stream: CUstream);
-    cuGraphDestroy(graph: CUgraph);
-    cuGraphExecDestroy(exec: CUgraphExec);
-    cuGraphGetId(graph: CUgraph, id: *mut u32);
-    cuGraphExecGetId(exec: CUgraphExec, id: *mut u32);
-    cuGraphNodeGetLocalId(node: CUgraphNode, id: *mut u32);
-    cuGraphAddEventRecordNode(node: *mut CUgraphNode, graph: CUgraph,
-        dependencies: *const CUgraphNode, count: usize, event: CUevent);
-    cuGraphAddEventWaitNode(node: *mut CUgraphNode, graph: CUgraph,
-        dependencies: *const CUgraphNode, count: usize, event: CUevent);
-    cuGraphEventRecordNodeGetEvent(node: CUgraphNode, event: *mut CUevent);
-    cuGraphEventRecordNodeSetEvent(node: CUgraphNode, event: CUevent);
-    cuGraphEventWaitNodeGetEvent(node: CUgraphNode, event: *mut CUevent);
-    cuGraphEventWaitNodeSetEvent(node: CUgraphNode, event: CUevent);
-    cuGraphExecEventRecordNodeSetEvent(exec: CUgraphExec, node: CUgraphNode,
-        event: CUevent);
-    cuGraphExecEventWaitNodeSetEvent(exec: CUgraphExec, node: CUgraphNode, event: CUevent);
-    cuGraphAddHostNode(node: *mut CUgraphNode, graph: CUgraph, dependencies: *const CUgraphNode,
-        count: usize, params: *const CUDA_HOST_NODE_PARAMS);
-    cuGraphHostNodeGetParams(node: CUgraphNode, params: *mut CUDA_HOST_NODE_PARAMS);
-    cuGraphHostNodeSetParams(node: CUgraphNode, params: *const CUDA_HOST_NODE_PARAMS);
-    cuGraphExecHostNodeSetParams(exec: CUgraphExec, node: CUgraphNode,
-        params: *const CUDA_HOST_NODE_PARAMS);
-    cuGraphAddBatchMemOpNode(node: *mut CUgraphNode, graph: CUgraph,
-        dependencies: *const CUgraphNode, count: usize,
-        params: *const CUDA_BATCH_MEM_OP_NODE_PARAMS);
-    cuGraphBatchMemOpNodeGetParams(node: CUgraphNode, params: *mut CUDA_BATCH_MEM_OP_NODE_PARAMS);
-    cuGraphBatchMemOpNodeSetParams(node: CUgraphNode,
-        params: *const CUDA_BATCH_MEM_OP_NODE_PARAMS);
-    cuGraphExecBatchMemOpNodeSetParams(exec: CUgraphExec, node: CUgraphNode,
-        params: *const CUDA_BATCH_MEM_OP_NODE_PARAMS);
+    Takes0():
+        cuCtxSynchronize cuProfilerStart cuProfilerStop;
+    Takes1(a: A):
+        cuCtxDestroy_v2 cuCtxDetach cuCtxDisablePeerAccess cuCtxGetCurrent cuCtxGetDevice
+        cuCtxPopCurrent_v2 cuCtxPushCurrent_v2 cuCtxSetCacheConfig cuCtxSetCurrent
+        cuCtxSetSharedMemConfig cuCtxSynchronize_v2 cuDestroyExternalSemaphore cuDeviceGetCount
+        cuDevicePrimaryCtxRelease_v2 cuDriverGetVersion cuEventDestroy_v2 cuEventQuery
+        cuEventSynchronize cuGraphDestroy cuGraphDestroyNode cuGraphExecDestroy cuGreenCtxDestroy
+        cuInit cuIpcCloseMemHandle cuLibraryUnload cuMemFreeHost cuMemFree_v2 cuMemHostUnregister
+        cuMemPoolDestroy cuMemRelease cuMemcpy2DUnaligned_v2 cuMemcpy2D_v2 cuMemcpy3DPeer
+        cuMemcpy3D_v2 cuModuleGetLoadingMode cuModuleUnload cuStreamDestroy_v2 cuStreamQuery
+        cuStreamSynchronize cuThreadExchangeStreamCaptureMode;
+    Takes2(a: A, b: B):
+        cuCtxAttach cuCtxEnablePeerAccess cuCtxFromGreenCtx cuCtxGetDevice_v2 cuCtxGetId
+        cuCtxGetStreamPriorityRange cuCtxRecordEvent cuCtxSetLimit cuCtxWaitEvent cuDeviceGet
+        cuDeviceGetDefaultMemPool cuDeviceGetMemPool cuDeviceGetUuid cuDevicePrimaryCtxRetain
+        cuDeviceSetMemPool cuEventCreate cuEventRecord cuFuncGetName cuGetErrorName cuGetErrorString
+        cuGetExportTable cuGraphBatchMemOpNodeGetParams cuGraphBatchMemOpNodeSetParams
+        cuGraphChildGraphNodeGetGraph cuGraphClone cuGraphCreate cuGraphEventRecordNodeGetEvent
+        cuGraphEventRecordNodeSetEvent cuGraphEventWaitNodeGetEvent cuGraphEventWaitNodeSetEvent
+        cuGraphExecGetFlags cuGraphExecGetId cuGraphGetId cuGraphHostNodeGetParams
+        cuGraphHostNodeSetParams cuGraphLaunch cuGraphMemcpyNodeGetParams cuGraphMemcpyNodeSetParams
+        cuGraphMemsetNodeGetParams cuGraphMemsetNodeSetParams cuGraphNodeGetContainingGraph
+        cuGraphNodeGetLocalId cuGraphNodeGetType cuGreenCtxRecordEvent cuGreenCtxWaitEvent
+        cuImportExternalSemaphore cuIpcGetEventHandle cuIpcGetMemHandle cuIpcOpenEventHandle
+        cuKernelGetFunction cuKernelGetName cuLibraryGetModule cuMemAddressFree cuMemAlloc_v2
+        cuMemFreeAsync cuMemGetAllocationPropertiesFromHandle cuMemHostGetFlags cuMemPoolCreate
+        cuMemPoolExportPointer cuMemPoolTrimTo cuMemRetainAllocationHandle cuMemUnmap
+        cuMemcpy2DAsync_v2 cuMemcpy3DPeerAsync cuModuleLoadData cuStreamBeginCapture_v2
+        cuStreamCreate cuStreamEndCapture cuStreamGetCtx cuStreamGetDevice cuStreamGetFlags
+        cuStreamGetGreenCtx cuStreamGetId cuStreamGetPriority cuStreamIsCapturing
+        cuUserObjectRelease cuUserObjectRetain;
+    Takes3(a: A, b: B, c: C):
+        cuCtxCreate_v2 cuCtxGetDevResource cuDevResourceGenerateDesc cuDeviceCanAccessPeer
+        cuDeviceGetAttribute cuDeviceGetDevResource cuDeviceGetLuid cuDeviceGetName
+        cuDevicePrimaryCtxGetState cuEventElapsedTime cuEventElapsedTime_v2 cuEventRecordWithFlags
+        cuGraphExecBatchMemOpNodeSetParams cuGraphExecEventRecordNodeSetEvent
+        cuGraphExecEventWaitNodeSetEvent cuGraphExecHostNodeSetParams cuGraphExecUpdate_v2
+        cuGraphGetNodes cuGraphGetRootNodes cuGraphInstantiateWithFlags cuGraphInstantiateWithParams
+        cuGraphNodeFindInClone cuGraphNodeGetDependencies cuGraphNodeGetDependentNodes
+        cuGraphNodeGetEnabled cuGraphNodeSetEnabled cuGraphReleaseUserObject
+        cuGreenCtxGetDevResource cuIpcOpenMemHandle_v2 cuLaunchHostFunc cuLibraryGetKernel
+        cuMemAllocAsync cuMemAllocManaged cuMemGetAccess cuMemGetAddressRange_v2
+        cuMemGetAllocationGranularity cuMemHostAlloc cuMemHostGetDevicePointer_v2
+        cuMemHostRegister_v2 cuMemPoolGetAccess cuMemPoolGetAttribute cuMemPoolImportPointer
+        cuMemPoolSetAccess cuMemPoolSetAttribute cuMemcpyDtoD_v2 cuMemcpyDtoH_v2 cuMemcpyHtoD_v2
+        cuMemsetD8_v2 cuModuleGetFunction cuPointerGetAttribute cuStreamCreateWithPriority
+        cuStreamGetAttribute cuStreamGetCaptureInfo cuStreamGetCtx_v2 cuStreamSetAttribute
+        cuStreamWaitEvent;
+    Takes4(a: A, b: B, c: C, d: D):
+        cuDeviceGetP2PAttribute cuGetProcAddress cuGraphAddDependencies cuGraphAddEmptyNode
+        cuGraphExecMemcpyNodeSetParams cuGraphExecMemsetNodeSetParams cuGraphExecUpdate
+        cuGraphGetEdges cuGraphRemoveDependencies cuGraphRetainUserObject cuGreenCtxCreate
+        cuGreenCtxStreamCreate cuLaunchHostFunc_v2 cuMemAdvise cuMemAllocFromPoolAsync cuMemCreate
+        cuMemPoolExportToShareableHandle cuMemPoolImportFromShareableHandle cuMemPrefetchAsync
+        cuMemSetAccess cuMemcpyAsync cuMemcpyDtoDAsync_v2 cuMemcpyDtoHAsync_v2 cuMemcpyHtoDAsync_v2
+        cuMemsetD32Async cuMemsetD8Async cuPointerGetAttributes cuSignalExternalSemaphoresAsync
+        cuStreamAddCallback cuStreamAttachMemAsync cuStreamUpdateCaptureDependencies
+        cuStreamWaitValue32_v2 cuStreamWaitValue64_v2 cuStreamWriteValue32_v2
+        cuStreamWriteValue64_v2 cuWaitExternalSemaphoresAsync;
+    Takes5(a: A, b: B, c: C, d: D, e: E):
+        cuGetProcAddress_v2 cuGraphAddBatchMemOpNode cuGraphAddChildGraphNode
+        cuGraphAddEventRecordNode cuGraphAddEventWaitNode cuGraphAddHostNode cuMemAddressReserve
+        cuMemAllocPitch_v2 cuMemMap cuMemPrefetchAsync_v2 cuMemcpyPeer cuMemsetD2D16_v2
+        cuStreamUpdateCaptureDependencies_v2 cuUserObjectCreate;
+    Takes6(a: A, b: B, c: C, d: D, e: E, f: F):
+        cuDevSmResourceSplitByCount cuGraphAddMemcpyNode cuGraphAddMemsetNode cuMemcpyPeerAsync
+        cuStreamBeginCaptureToGraph cuStreamGetCaptureInfo_v2;
+    Takes7(a: A, b: B, c: C, d: D, e: E, f: F, g: G):
+        cuStreamGetCaptureInfo_v3;
+    Takes8(a: A, b: B, c: C, d: D, e: E, f: F, g: G, h: H):
+        cuLibraryLoadData;
+    Takes11(a: A, b: B, c: C, d: D, e: E, f: F, g: G, h: H, i: I, j: J, k: K):
+        cuLaunchKernel;
 }
 
 /// Where a driver's functions come from.

@@ -3,7 +3,7 @@
 //!
 //! A rule that could hang a real driver runs alone in its process, which has a time limit.
 
-use std::ffi::{CStr, c_void};
+use std::ffi::c_void;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::ptr::{null, null_mut};
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use cuda_events::sys::*;
+use cuda_events::sys::more::*;
 use cuda_test_harness::child::{Child, from_hex, hear, is_emulated, role, say, to_hex};
 use cuda_test_harness::memory::{self, Mapping, PAGE, Shared};
 use cuda_test_harness::{TestDriver, soft_settings};
@@ -38,19 +38,6 @@ unsafe extern "C" {
         flags: u64,
         data: *const c_void,
     ) -> i32;
-}
-
-/// An entry point that the table does not have, by its exported name.
-///
-/// # Safety
-///
-/// `F` is the type of that function.
-unsafe fn export<F: Copy>(rig: &Rig, name: &CStr) -> F {
-    let address = rig.export(name);
-    assert!(!address.is_null(), "the driver exports no {name:?}");
-    assert_eq!(size_of::<F>(), size_of::<*mut c_void>());
-    // SAFETY: the caller names the type of the function pointer, which is as wide as an address.
-    unsafe { std::mem::transmute_copy(&address) }
 }
 
 fn wait(raw: &Raw, stream: CUstream, address: CUdeviceptr, value: u64) -> CUresult {
@@ -201,14 +188,11 @@ impl Page {
     }
 
     fn register(self, rig: &Rig, flags: u32) -> CUresult {
-        type Register = unsafe extern "C" fn(*mut c_void, usize, u32) -> CUresult;
-        // SAFETY: that is the function's type, and the page is mapped.
-        unsafe { export::<Register>(rig, c"cuMemHostRegister_v2")(self.0.as_ptr(), PAGE, flags) }
+        rig.cuMemHostRegister_v2(self.0.as_ptr(), PAGE, flags)
     }
 
     fn unregister(self, rig: &Rig) -> CUresult {
-        // SAFETY: that is the function's type.
-        unsafe { export::<Unregister>(rig, c"cuMemHostUnregister")(self.0.as_ptr()) }
+        rig.cuMemHostUnregister(self.0.as_ptr())
     }
 
     fn word(&self) -> &AtomicU64 {
@@ -224,8 +208,6 @@ impl Page {
         unsafe { self.0.unmap() };
     }
 }
-
-type Unregister = unsafe extern "C" fn(*mut c_void) -> CUresult;
 
 /// The last release of the primary context, while a stream of another context waits for the first
 /// word.
@@ -248,34 +230,14 @@ fn instantiated(rig: &Rig, stream: CUstream) -> CUgraphExec {
 }
 
 fn mem_handle(rig: &Rig, address: CUdeviceptr) -> (CUresult, [u8; 64]) {
-    type Get = unsafe extern "C" fn(*mut CUipcMemHandle, CUdeviceptr) -> CUresult;
     let mut handle = CUipcMemHandle { reserved: [0; 64] };
-    // SAFETY: that is the function's type, and a place for the handle.
-    let code = unsafe { export::<Get>(rig, c"cuIpcGetMemHandle")(&mut handle, address) };
-    (code, handle.reserved)
+    (rig.cuIpcGetMemHandle(&mut handle, address), handle.reserved)
 }
 
 fn open_mem_handle(rig: &Rig, handle: [u8; 64], flags: u32) -> (CUresult, CUdeviceptr) {
-    type Open = unsafe extern "C" fn(*mut CUdeviceptr, CUipcMemHandle, u32) -> CUresult;
     let mut address = 0;
-    // SAFETY: that is the function's type, and a place for the address.
-    let code = unsafe {
-        export::<Open>(rig, c"cuIpcOpenMemHandle_v2")(
-            &mut address,
-            CUipcMemHandle { reserved: handle },
-            flags,
-        )
-    };
-    (code, address)
-}
-
-fn close_mem_handle(rig: &Rig, address: CUdeviceptr) -> CUresult {
-    // SAFETY: that is the function's type.
-    unsafe {
-        export::<unsafe extern "C" fn(CUdeviceptr) -> CUresult>(rig, c"cuIpcCloseMemHandle")(
-            address,
-        )
-    }
+    let handle = CUipcMemHandle { reserved: handle };
+    (rig.cuIpcOpenMemHandle_v2(&mut address, handle, flags), address)
 }
 
 /// Not a rule: the other process. Each line that it reads is one step, and it prints a line with
@@ -330,7 +292,7 @@ pub fn peer() {
             }
             "query" => say(&code_text(rig.cuStreamQuery(stream))),
             "synchronize" => say(&code_text(rig.cuStreamSynchronize(stream))),
-            "close" => say(&code_text(close_mem_handle(&rig, address))),
+            "close" => say(&code_text(rig.cuIpcCloseMemHandle(address))),
             "end" => break,
             other => panic!("{other:?} is no step"),
         }
@@ -667,14 +629,11 @@ rules! {
     /// stream.
     [since(11, 7), alone]
     fn unregistering_while_a_stream_waits(rig, saw) = "waits, then success" {
-        // SAFETY: that is the function's type.
-        let unregister = unsafe { export::<Unregister>(rig, c"cuMemHostUnregister") };
         let (page, stream) = (Page::of(&memory::plain(PAGE)), rig.stream(NON_BLOCKING));
         must("cuMemHostRegister", page.register(rig, PORTABLE | MAPPED));
         must("cuStreamWaitValue64", wait(rig, stream, page.at(), 1));
-        let memory = crate::raw::Sent::new(page.0.as_ptr());
-        // SAFETY: the page stays mapped.
-        let call = move || unsafe { unregister(memory.get()) };
+        let (raw, memory) = (**rig, crate::raw::Sent::new(page.0.as_ptr()));
+        let call = move || raw.cuMemHostUnregister(memory.get());
         saw.text(beside_a_wait(rig, SHORT, call, || page.word().store(1, Ordering::SeqCst)));
         page.word().store(1, Ordering::SeqCst);
         std::process::exit(0);
@@ -683,13 +642,10 @@ rules! {
     /// Unregistering memory waits for the work of the device, also for work that does not use the
     /// memory.
     fn unregistering_waits_for_the_device(rig, saw) = "waits, then success" {
-        // SAFETY: that is the function's type.
-        let unregister = unsafe { export::<Unregister>(rig, c"cuMemHostUnregister") };
         let page = Page::of(&memory::plain(PAGE));
         must("cuMemHostRegister", page.register(rig, PORTABLE | MAPPED));
-        let memory = crate::raw::Sent::new(page.0.as_ptr());
-        // SAFETY: the page stays mapped.
-        let call = move || unsafe { unregister(memory.get()) };
+        let (raw, memory) = (**rig, crate::raw::Sent::new(page.0.as_ptr()));
+        let call = move || raw.cuMemHostUnregister(memory.get());
         let latch = rig.hold(rig.stream(NON_BLOCKING));
         saw.text(beside_a_wait(rig, SHORT, call, || latch.release()));
     }
@@ -700,13 +656,10 @@ rules! {
         let (mut second, mut context) = (0, null_mut());
         must("cuDeviceGet", rig.cuDeviceGet(&mut second, 1));
         must("cuDevicePrimaryCtxRetain", rig.cuDevicePrimaryCtxRetain(&mut context, second));
-        // SAFETY: that is the function's type.
-        let unregister = unsafe { export::<Unregister>(rig, c"cuMemHostUnregister") };
         let page = Page::of(&memory::plain(PAGE));
         must("cuMemHostRegister", page.register(rig, PORTABLE | MAPPED));
-        let memory = crate::raw::Sent::new(page.0.as_ptr());
-        // SAFETY: the page stays mapped.
-        let call = move || unsafe { unregister(memory.get()) };
+        let (raw, memory) = (**rig, crate::raw::Sent::new(page.0.as_ptr()));
+        let call = move || raw.cuMemHostUnregister(memory.get());
         let latch = rig.within(context, || rig.hold(rig.stream(NON_BLOCKING)));
         saw.text(beside_a_wait(rig, LONG, call, || latch.release()));
     }
@@ -858,12 +811,6 @@ rules! {
     [since(11, 7)]
     fn captured_values(rig, saw) = "each mode: 2 nodes of the types 12, 12; two launches write 5, \
         5" {
-        type Nodes = unsafe extern "C" fn(CUgraph, *mut CUgraphNode, *mut usize) -> CUresult;
-        type Type = unsafe extern "C" fn(CUgraphNode, *mut u32) -> CUresult;
-        // SAFETY: those are the functions' types.
-        let (get_nodes, get_type) = unsafe {
-            (export::<Nodes>(rig, c"cuGraphGetNodes"), export::<Type>(rig, c"cuGraphNodeGetType"))
-        };
         type Mode = CUstreamCaptureMode;
         let modes = [
             Mode::CU_STREAM_CAPTURE_MODE_GLOBAL,
@@ -878,13 +825,11 @@ rules! {
             must("cuStreamWriteValue64", write(rig, stream, words.at(1), 5));
             must("cuStreamEndCapture", rig.cuStreamEndCapture(stream, &mut graph));
             let (mut nodes, mut count) = ([null_mut(); 8], 8);
-            // SAFETY: room for as many nodes as the count says.
-            must("cuGraphGetNodes", unsafe { get_nodes(graph, nodes.as_mut_ptr(), &mut count) });
+            must("cuGraphGetNodes", rig.cuGraphGetNodes(graph, nodes.as_mut_ptr(), &mut count));
             let kind = |node: &CUgraphNode| {
-                let mut kind = 0;
-                // SAFETY: a node of the graph, and a place for its type.
-                must("cuGraphNodeGetType", unsafe { get_type(*node, &mut kind) });
-                kind.to_string()
+                let mut kind = CUgraphNodeType(0);
+                must("cuGraphNodeGetType", rig.cuGraphNodeGetType(*node, &mut kind));
+                kind.0.to_string()
             };
             let kinds: Vec<String> = nodes[..count].iter().map(kind).collect();
             let mut exec = null_mut();
@@ -916,25 +861,6 @@ rules! {
          success, launched 7; another kind CUDA_ERROR_INVALID_VALUE (1); two operations \
          CUDA_ERROR_INVALID_VALUE (1)"
     {
-        #[repr(C)]
-        #[derive(Clone, Copy)]
-        struct Params {
-            context: CUcontext,
-            count: u32,
-            operations: *mut CUstreamBatchMemOpParams,
-            flags: u32,
-        }
-        type Nodes = unsafe extern "C" fn(CUgraph, *mut CUgraphNode, *mut usize) -> CUresult;
-        type Get = unsafe extern "C" fn(CUgraphNode, *mut Params) -> CUresult;
-        type Set = unsafe extern "C" fn(CUgraphExec, CUgraphNode, *const Params) -> CUresult;
-        // SAFETY: those are the functions' types.
-        let (get_nodes, get, set) = unsafe {
-            (
-                export::<Nodes>(rig, c"cuGraphGetNodes"),
-                export::<Get>(rig, c"cuGraphBatchMemOpNodeGetParams"),
-                export::<Set>(rig, c"cuGraphExecBatchMemOpNodeSetParams"),
-            )
-        };
         let (words, stream, mut graph, mut exec) =
             (Words::new(rig), rig.stream(NON_BLOCKING), null_mut(), null_mut());
         let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
@@ -942,14 +868,12 @@ rules! {
         must("cuStreamWriteValue64", write(rig, stream, words.at(0), 5));
         must("cuStreamEndCapture", rig.cuStreamEndCapture(stream, &mut graph));
         let (mut node, mut count) = (null_mut(), 1);
-        let mut params = Params { context: null_mut(), count: 9, operations: null_mut(), flags: 9 };
-        // SAFETY: places for one node and its parameters; the operations are the node's while it
-        // lives.
-        let mut operation = unsafe {
-            must("cuGraphGetNodes", get_nodes(graph, &mut node, &mut count));
-            must("cuGraphBatchMemOpNodeGetParams", get(node, &mut params));
-            *params.operations
-        };
+        let mut params =
+            CUDA_BATCH_MEM_OP_NODE_PARAMS { count: 9, flags: 9, ..CUDA_BATCH_MEM_OP_NODE_PARAMS::default() };
+        must("cuGraphGetNodes", rig.cuGraphGetNodes(graph, &mut node, &mut count));
+        must("cuGraphBatchMemOpNodeGetParams", rig.cuGraphBatchMemOpNodeGetParams(node, &mut params));
+        // SAFETY: the operations are the node's while it lives.
+        let mut operation = unsafe { *params.paramArray };
         // SAFETY: all that is read is plain numbers.
         let (kind, value) = unsafe { (operation.operation, operation.writeValue.u.value64) };
         let is_write = kind == CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_64;
@@ -958,14 +882,13 @@ rules! {
             params.count,
             params.flags,
             if is_write { "a write" } else { "NOT a write" },
-            if params.context == rig.context { "the stream's" } else { "another" },
+            if params.ctx == rig.context { "the stream's" } else { "another" },
         ));
         must("cuGraphInstantiate", rig.cuGraphInstantiateWithFlags(&mut exec, graph, 0));
         for value in [6, 7] {
             operation.writeValue.u.value64 = value;
-            params.operations = &mut operation;
-            // SAFETY: the node is the graph's, and the parameters are one operation.
-            let code = unsafe { set(exec, node, &params) };
+            params.paramArray = &mut operation;
+            let code = rig.cuGraphExecBatchMemOpNodeSetParams(exec, node, &params);
             must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
             rig.synchronize(stream);
             saw.text(format_args!(
@@ -975,15 +898,13 @@ rules! {
             ));
         }
         let mut two = [operation; 2];
-        params.operations = two.as_mut_ptr();
+        params.paramArray = two.as_mut_ptr();
         two[0].writeValue.operation = CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_64;
-        params.operations = two.as_mut_ptr();
-        // SAFETY: as above.
-        saw.code("another kind", unsafe { set(exec, node, &params) });
+        params.paramArray = two.as_mut_ptr();
+        saw.code("another kind", rig.cuGraphExecBatchMemOpNodeSetParams(exec, node, &params));
         two[0] = operation;
-        params = Params { count: 2, operations: two.as_mut_ptr(), ..params };
-        // SAFETY: as above, with two operations.
-        saw.code("two operations", unsafe { set(exec, node, &params) });
+        (params.count, params.paramArray) = (2, two.as_mut_ptr());
+        saw.code("two operations", rig.cuGraphExecBatchMemOpNodeSetParams(exec, node, &params));
         must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
         must("cuGraphDestroy", rig.cuGraphDestroy(graph));
     }
@@ -1130,7 +1051,7 @@ rules! {
         let released = come_to_an_end(rig, &[waiting, stream], LONG);
         saw.holds("released", released);
         saw.text(format_args!("copied {}", copied()));
-        saw.code("close", close_mem_handle(rig, address));
+        saw.code("close", rig.cuIpcCloseMemHandle(address));
         if !released {
             // Only the end of the process ends the wait.
             std::process::exit(0);

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::ffi::{CStr, c_void};
 use std::ptr::null_mut;
 
-use cuda_events::sys::*;
+use cuda_events::sys::more::*;
 
 use crate::raw::{NON_BLOCKING, Rig, must};
 use crate::rules;
@@ -34,43 +34,43 @@ fn register(rig: &Rig) {
     }
 }
 
-fn module(rig: &Rig) -> *mut c_void {
+fn module(rig: &Rig) -> CUmodule {
     let mut module = null_mut();
     must("cuModuleLoadData", rig.cuModuleLoadData(&mut module, IMAGE.as_ptr().cast()));
     module
 }
 
-fn function(rig: &Rig, name: &CStr) -> *mut c_void {
+fn function(rig: &Rig, name: &CStr) -> CUfunction {
     let mut function = null_mut();
     let code = rig.cuModuleGetFunction(&mut function, module(rig), name.as_ptr());
     must("cuModuleGetFunction", code);
     function
 }
 
-fn load_library(rig: &Rig, library: *mut *mut c_void) -> CUresult {
+fn load_library(rig: &Rig, library: *mut CUlibrary) -> CUresult {
     let (none, no_value) = (null_mut(), null_mut());
     let code = IMAGE.as_ptr().cast();
-    rig.cuLibraryLoadData(library, code, none, no_value, 0, none, no_value, 0)
+    rig.cuLibraryLoadData(library, code, none, no_value, 0, null_mut(), no_value, 0)
 }
 
-fn library(rig: &Rig) -> *mut c_void {
+fn library(rig: &Rig) -> CUlibrary {
     let mut library = null_mut();
     must("cuLibraryLoadData", load_library(rig, &mut library));
     library
 }
 
-fn kernel(rig: &Rig) -> *mut c_void {
+fn kernel(rig: &Rig) -> CUkernel {
     kernel_of(rig, library(rig), c"one")
 }
 
-fn kernel_of(rig: &Rig, library: *mut c_void, name: &CStr) -> *mut c_void {
+fn kernel_of(rig: &Rig, library: CUlibrary, name: &CStr) -> CUkernel {
     let mut kernel = null_mut();
     let code = rig.cuLibraryGetKernel(&mut kernel, library, name.as_ptr());
     must("cuLibraryGetKernel", code);
     kernel
 }
 
-fn launch(rig: &Rig, function: *mut c_void, stream: CUstream) -> CUresult {
+fn launch(rig: &Rig, function: CUfunction, stream: CUstream) -> CUresult {
     rig.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, null_mut(), null_mut())
 }
 
@@ -101,30 +101,30 @@ rules! {
         register(rig);
         let (stream, other) = (rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING));
         let (loaded, of_module, of_library) = (module(rig), function(rig, c"one"), library(rig));
-        let (used, another, mut place) = (library(rig), library(rig), null_mut());
+        let (used, another, mut place) = (library(rig), library(rig), null_mut::<c_void>());
         let [first, second] = [c"one", c"two"].map(|name| kernel_of(rig, used, name));
         let place = Cell::from_mut(&mut place);
         compare_in(rig, saw, stream, &[
             ("cuModuleGetFunction", &|| {
-                rig.cuModuleGetFunction(place.as_ptr(), loaded, c"two".as_ptr())
+                rig.cuModuleGetFunction(place.as_ptr().cast(), loaded, c"two".as_ptr())
             }),
             ("the first launch of a module's function", &|| launch(rig, of_module, other)),
-            ("cuLibraryLoadData", &|| load_library(rig, place.as_ptr())),
+            ("cuLibraryLoadData", &|| load_library(rig, place.as_ptr().cast())),
             ("cuLibraryGetKernel", &|| {
-                rig.cuLibraryGetKernel(place.as_ptr(), of_library, c"one".as_ptr())
+                rig.cuLibraryGetKernel(place.as_ptr().cast(), of_library, c"one".as_ptr())
             }),
             ("cuLibraryUnload", &|| rig.cuLibraryUnload(of_library)),
         ], &[
             ("cuModuleLoadData", &|| {
-                rig.cuModuleLoadData(place.as_ptr(), IMAGE.as_ptr().cast())
+                rig.cuModuleLoadData(place.as_ptr().cast(), IMAGE.as_ptr().cast())
             }),
             ("cuModuleUnload", &|| rig.cuModuleUnload(loaded)),
-            ("the first cuKernelGetFunction", &|| rig.cuKernelGetFunction(place.as_ptr(), first)),
-            ("cuLibraryGetModule", &|| rig.cuLibraryGetModule(place.as_ptr(), another)),
+            ("the first cuKernelGetFunction", &|| rig.cuKernelGetFunction(place.as_ptr().cast(), first)),
+            ("cuLibraryGetModule", &|| rig.cuLibraryGetModule(place.as_ptr().cast(), another)),
         ]);
         compare_in(rig, saw, stream, &[
-            ("the second one", &|| rig.cuKernelGetFunction(place.as_ptr(), first)),
-            ("of another kernel", &|| rig.cuKernelGetFunction(place.as_ptr(), second)),
+            ("the second one", &|| rig.cuKernelGetFunction(place.as_ptr().cast(), first)),
+            ("of another kernel", &|| rig.cuKernelGetFunction(place.as_ptr().cast(), second)),
             ("cuLibraryUnload after cuLibraryGetModule", &|| rig.cuLibraryUnload(another)),
         ], &[("cuLibraryUnload after cuKernelGetFunction", &|| rig.cuLibraryUnload(used))]);
     }
@@ -136,13 +136,13 @@ rules! {
     {
         register(rig);
         let stream = rig.stream(NON_BLOCKING);
-        let (first, mut place) = (kernel(rig), null_mut());
+        let (first, mut place) = (kernel(rig), null_mut::<c_void>());
         let place = Cell::from_mut(&mut place);
         compare_in(rig, saw, stream, &[
-            ("the first cuKernelGetFunction", &|| rig.cuKernelGetFunction(place.as_ptr(), first)),
+            ("the first cuKernelGetFunction", &|| rig.cuKernelGetFunction(place.as_ptr().cast(), first)),
         ], &[
             ("cuModuleLoadData", &|| {
-                rig.cuModuleLoadData(place.as_ptr(), IMAGE.as_ptr().cast())
+                rig.cuModuleLoadData(place.as_ptr().cast(), IMAGE.as_ptr().cast())
             }),
         ]);
     }
@@ -196,9 +196,9 @@ rules! {
             ("cuGraphExecDestroy", &|| rig.cuGraphExecDestroy(exec)),
             ("cuStreamCreate", &|| rig.cuStreamCreate(&mut null_mut(), NON_BLOCKING)),
             ("cuStreamDestroy", &|| rig.cuStreamDestroy_v2(other)),
-            ("cuCtxSetLimit of another limit", &|| rig.cuCtxSetLimit(2, 16 << 20)),
+            ("cuCtxSetLimit of another limit", &|| rig.cuCtxSetLimit(CUlimit(2), 16 << 20)),
         ], &[
-            ("cuCtxSetLimit", &|| rig.cuCtxSetLimit(0, 8192)),
+            ("cuCtxSetLimit", &|| rig.cuCtxSetLimit(CUlimit(0), 8192)),
             ("cuCtxDestroy", &|| rig.destroy_context(context)),
         ]);
     }
