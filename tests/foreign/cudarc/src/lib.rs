@@ -1,0 +1,1 @@
+//! Nothing: the package has cudarc as a dependency, whose own tests `tools/suites` runs.
