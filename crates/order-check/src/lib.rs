@@ -156,6 +156,9 @@ pub mod findings;
 mod form;
 mod frames;
 mod graph;
+#[cfg(all(feature = "process", target_os = "linux", target_pointer_width = "64"))]
+#[doc(hidden)]
+pub mod hide;
 mod json;
 #[doc(hidden)]
 pub mod map;

@@ -13,7 +13,6 @@ on_linux! {
     mod annotations;
     mod calls;
     mod command;
-    mod hide;
     mod library;
     mod program;
     pub use command::main;

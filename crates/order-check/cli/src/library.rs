@@ -15,7 +15,7 @@ use cuda_order_check_preload::{
     target, variable, watch_forks, watch_host, watch_process, whole,
 };
 
-use crate::{calls, hide, say};
+use crate::{calls, say};
 
 /// A function of the driver.
 #[repr(C)]
@@ -299,7 +299,7 @@ fn fill(
             }
         }
     }
-    hide::hide(&lacks);
+    cuda_order_check_engine::hide::hide(&lacks);
     // Other threads call them from here on.
     for (slot, target) in targets {
         slot.target.store(target, Ordering::Release);

@@ -265,14 +265,12 @@ pub unsafe extern "C" fn cuda_soft_driver_alias(memory: *const c_void) -> c_int 
 mod load {
     //! What happens when the library is loaded, and when the process ends.
 
-    use crate::hide;
-
     extern "C" fn at_exit() {
         cuda_soft_driver::end_shared_library();
     }
 
     extern "C" fn at_load() {
-        hide::hide(&cuda_soft_driver::shared_library_lacks());
+        cuda_order_check_engine::hide::hide(&cuda_soft_driver::shared_library_lacks());
         // Registered while the library is loaded, as the real driver does: exit handlers that the
         // program registered before run after it and find the driver gone; later ones run before.
         // SAFETY: the handler is part of this library, which nothing may unload once it was used.
@@ -283,6 +281,3 @@ mod load {
     #[unsafe(link_section = ".init_array")]
     static AT_LOAD: extern "C" fn() = at_load;
 }
-
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-mod hide;

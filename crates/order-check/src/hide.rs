@@ -1,8 +1,9 @@
-//! Hides the exports that the driver would not have, so that `dlsym` does not find them.
+//! Hides exports of the library that this is linked into, so that `dlsym` does not find them: those
+//! that a driver of its version, or with its settings, would not have.
 //!
-//! The library is built once, with everything. When it is loaded, the symbols that are too new for
-//! the version in `CUDA_SOFT_DRIVER`, and those that it configures away, lose their values in this
-//! process's copy of the dynamic symbol table. The linker does not find a symbol without a value.
+//! Such a library is built once, with everything. When it is loaded, these symbols lose their values
+//! in this process's copy of the dynamic symbol table. The linker does not find a symbol without a
+//! value.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 
@@ -37,7 +38,7 @@ struct Tables {
 }
 
 /// Takes the exports of these names away.
-pub(crate) fn hide(names: &[&str]) {
+pub fn hide(names: &[&str]) {
     if names.is_empty() {
         return;
     }

@@ -1,1 +1,0 @@
-../../../soft-driver/shared/src/hide.rs
