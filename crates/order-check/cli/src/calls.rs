@@ -61,7 +61,7 @@ macro_rules! functions {
                 };)*
         }
 
-        pub(crate) fn look_up() {
+        fn look_up_functions() {
             $(next(&places::$name, names::$name);)*
         }
     };
@@ -244,13 +244,13 @@ functions! {
 
 /// The C library's function of so many arguments as a call has, after [`before_exec`].
 macro_rules! variadic {
-    ($($name:ident $real:ident;)*) => {$(
+    ($($name:ident $text:literal $place:ident $real:ident;)*) => {
+        $(
+        static $place: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+
         extern "C" fn $real() -> *mut c_void {
-            static REAL: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
-            const NAME: &str = concat!(stringify!($name), "\0");
             before_exec();
-            CStr::from_bytes_with_nul(NAME.as_bytes())
-                .map_or(core::ptr::null_mut(), |name| next(&REAL, name))
+            next(&$place, $text)
         }
 
         /// Arguments in registers are as they were, and those on the stack are where they were.
@@ -294,13 +294,18 @@ macro_rules! variadic {
                 real = sym $real,
             )
         }
-    )*};
+        )*
+
+        fn look_up_variadic() {
+            $(next(&$place, $text);)*
+        }
+    };
 }
 
 variadic! {
-    execl real_execl;
-    execlp real_execlp;
-    execle real_execle;
+    execl c"execl" EXECL real_execl;
+    execlp c"execlp" EXECLP real_execlp;
+    execle c"execle" EXECLE real_execle;
 }
 
 /// The C library has it since 2.34, and does no more.
@@ -374,6 +379,12 @@ pub unsafe extern "C" fn _exit(status: c_int) -> ! {
 pub unsafe extern "C" fn _Exit(status: c_int) -> ! {
     // SAFETY: the same function.
     unsafe { _exit(status) }
+}
+
+/// Looks the C library's functions up, so that no later call does.
+pub(crate) fn look_up() {
+    look_up_functions();
+    look_up_variadic();
 }
 
 /// Looks the C library's functions up. Why the class `host` cannot work, if so. `base` gives the

@@ -524,6 +524,64 @@ int main(int count, char **words)
 }
 "#;
 
+/// The C library's functions were looked up before: who calls them may have interrupted a thread
+/// that has the loader's lock.
+#[test]
+fn another_program_begins_while_the_loader_is_locked() {
+    let folder = Folder::new("locked");
+    let library = ["-shared", "-fPIC", "-Wl,-z,now"];
+    if !compiled(&folder, "libreplaces.so", REPLACES, &library) {
+        return;
+    }
+    compiled(&folder, "opens", OPENS, &[]);
+    for what in ["execv", "execl", "execlp", "execle"] {
+        let (done, errors) = run_compiled(&folder, &[], &["./opens", what]);
+        assert_eq!(done.status.code(), Some(0), "{what}: {errors}");
+        assert_eq!(done.stdout, b"after\n", "{what}");
+    }
+}
+
+/// Its constructor, which has the loader's lock, waits for a thread that starts another program.
+const REPLACES: &str = r#"
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void *replace(void *what)
+{
+    char *then[] = { "echo", "after", 0 };
+    if (!strcmp(what, "execv"))
+        execv("/bin/echo", then);
+    if (!strcmp(what, "execl"))
+        execl("/bin/echo", "echo", "after", (char *)0);
+    if (!strcmp(what, "execlp"))
+        execlp("echo", "echo", "after", (char *)0);
+    if (!strcmp(what, "execle"))
+        execle("/bin/echo", "echo", "after", (char *)0, environ);
+    abort();
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, 0, replace, getenv("WHAT"));
+    pthread_join(thread, 0);
+}
+"#;
+
+const OPENS: &str = r#"
+#include <dlfcn.h>
+#include <stdlib.h>
+
+int main(int count, char **words)
+{
+    setenv("WHAT", words[1], 1);
+    dlopen("./libreplaces.so", RTLD_NOW);
+    return 1;
+}
+"#;
+
 /// The library of AddressSanitizer does not start a program in which it does not come first.
 #[test]
 fn a_program_with_a_sanitizer_is_named() {
