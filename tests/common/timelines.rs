@@ -50,6 +50,15 @@ pub fn idle(stream: &StreamRef) {
     comes("the stream's end", stream.synchronize_timeout(PATIENCE));
 }
 
+/// An error, within the tests' patience, and no other end.
+#[track_caller]
+pub fn error(result: Result<Progress>) -> Error {
+    match result {
+        Err(error) => error,
+        Ok(progress) => panic!("{progress:?}, and no error"),
+    }
+}
+
 pub fn poll(future: &mut PointCompletion, waker: &Waker) -> Poll<Result<()>> {
     Pin::new(future).poll(&mut Context::from_waker(waker))
 }

@@ -10,14 +10,14 @@ use std::time::Duration;
 use common::child::to_hex;
 use common::counting::Watched;
 use common::futures::{Unpark, wait_until};
-use common::timelines::{PATIENCE, idle, poll, reached};
+use common::timelines::{PATIENCE, error, idle, poll, reached};
 use common::{Gpu, Latch, Other};
 use cuda_events::ipc::ExporterState;
 use cuda_events::sys::{CUresult, Function};
 use cuda_events::{Context, Progress, Stream, StreamOptions, Version};
 use cuda_timelines::{CudaStreamExt, Error, Point, Timeline, TimelineMemory};
 
-use super::{Peer, error, gpu, open, own, peer};
+use super::{gpu, open, own, peer, start};
 
 /// The maker is killed: every wait ends, streams go on, and all can be dropped.
 #[test]
@@ -43,7 +43,7 @@ fn a_killed_maker_of_a_handle_releases_all() {
     std::thread::scope(|scope| {
         let waiters = [Point::wait_timeout, Point::spin_timeout]
             .map(|wait| scope.spawn(move || wait(&pending, PATIENCE)));
-        peer.0.kill();
+        peer.child.kill();
         for waiter in waiters {
             let found = error(waiter.join().expect("no panic"));
             assert_eq!(found, Error::ExporterGone);
@@ -94,7 +94,7 @@ fn dropped_with_points_that_are_pending() {
         drop(opened);
         assert_eq!(pending.query(), Ok(Progress::Pending));
         if killed {
-            peer.0.kill();
+            peer.child.kill();
             idle(&stream);
             assert_eq!(pending.query(), Err(Error::ExporterGone));
         } else {
@@ -114,11 +114,11 @@ fn dropped_with_points_that_are_pending() {
 fn the_end_of_a_maker_can_be_reported() {
     rescued!();
     let Some(gpu) = gpu() else { return };
-    let mut maker = Peer::start();
-    let handle = maker.make();
+    let mut maker = start();
+    let handle = maker.make_in_memory();
     let (opened, second) = (open(&gpu.context, &handle), open(&gpu.context, &handle));
     let (opened, second) = (opened.expect("it can be opened"), second.expect("and again"));
-    let mut far = Peer::start();
+    let mut far = start();
     assert_eq!(far.step(&format!("open {}", to_hex(&handle.to_bytes()))), "opened");
     maker.step("hold");
     let value = maker.number("signal");
@@ -127,16 +127,16 @@ fn the_end_of_a_maker_can_be_reported() {
     assert!(pending != same);
     let stream = gpu.stream();
     stream.wait_point(pending).expect("a wait");
-    far.0.send(&format!("wait {value}"));
+    far.begin(&format!("wait {value}"));
     assert_eq!(opened.exporter_ended(), Ok(()));
     assert_eq!(pending.query(), Err(Error::ExporterGone));
     assert_eq!(opened.exporter_state(), ExporterState::Ended);
     idle(&stream);
     assert_eq!(error(same.wait_timeout(PATIENCE)), Error::Poisoned);
-    assert_eq!(far.0.receive(), "poisoned");
+    assert_eq!(far.child.receive(), "poisoned");
     far.end();
     drop((opened, second));
-    maker.0.kill();
+    maker.child.kill();
 }
 
 /// Another importer sees the maker's end first, and its rescue poisons the maker's memory. That is
@@ -145,13 +145,13 @@ fn the_end_of_a_maker_can_be_reported() {
 fn an_end_that_another_importer_sees_first_is_the_end() {
     rescued!();
     let Some(gpu) = gpu() else { return };
-    let mut maker = Peer::start();
-    let handle = maker.make();
+    let mut maker = start();
+    let handle = maker.make_in_memory();
     let opened = [open(&gpu.context, &handle), open(&gpu.context, &handle)];
     let [first, second] = opened.map(|opened| opened.expect("it can be opened"));
     let value = maker.number("signal") + 1;
     let [one, other] = [&first, &second].map(|opened| opened.point(value).expect("a point"));
-    maker.0.kill();
+    maker.child.kill();
     // Sooner than the thread believes the end.
     assert_eq!(first.exporter_ended(), Ok(()));
     assert_eq!(one.query(), Err(Error::ExporterGone));
@@ -199,12 +199,12 @@ fn a_dropped_timeline_in_memory_ends() {
     peer.end();
     // It may also be given up.
     let (_memory, timeline) = own(&gpu);
-    let mut peer = Peer::start();
+    let mut peer = start();
     peer.open(&timeline);
     let value = timeline.submitted().expect("a value");
-    peer.0.send(&format!("wait {}", value + 1));
+    peer.begin(&format!("wait {}", value + 1));
     timeline.poison().expect("the stream works");
-    assert_eq!(peer.0.receive(), "poisoned");
+    assert_eq!(peer.child.receive(), "poisoned");
     peer.end();
 }
 
@@ -260,7 +260,7 @@ fn dropped_memory_serves_the_next() {
     let (other_memory, other) = make(&context);
     assert_ne!(driver_bytes(&other).0, first);
     // A peer waits for what no signal ends.
-    let mut peer = Peer::start();
+    let mut peer = start();
     peer.open(&timeline);
     let value = timeline.signal().expect("a signal").value();
     assert_eq!(peer.step(&format!("wait {value}")), "done");

@@ -11,7 +11,7 @@ use std::task::{Poll, Waker};
 use common::Latch;
 use common::counting::{Watched, counting, fail_next};
 use common::futures::{Unpark, wait_until};
-use common::timelines::{PATIENCE, WAIT, WRITE, idle, poll, reached};
+use common::timelines::{PATIENCE, WAIT, WRITE, error, idle, poll, reached};
 use cuda_events::capture::{CaptureMode, CaptureStatus};
 use cuda_events::ipc::ExporterState;
 use cuda_events::sys::{CUresult, CUstreamCaptureMode, Function};
@@ -21,7 +21,7 @@ use cuda_timelines::{
     CudaStreamExt, Error, ImportedTimeline, Point, Result, Timeline, TimelineMemory,
 };
 
-use super::{COPY, Peer, RECORD, error, gpu, open, peer};
+use super::{COPY, RECORD, gpu, open, peer, start};
 
 /// How many values the follower is given at once; `ImportedTimeline::point` documents it.
 const MOST: u64 = 256;
@@ -40,8 +40,8 @@ fn points_wait_while_a_follower_is_full() {
         let more = watched.made().iter().filter(|made| **made == WAIT).count() as u64;
         seen.fetch_add(more, Ordering::Relaxed) + more
     };
-    let mut peer = Peer::start();
-    let opened = open(&context, &peer.make()).expect("it can be opened");
+    let mut peer = start();
+    let opened = open(&context, &peer.make_in_memory()).expect("it can be opened");
     let first = peer.number("signal");
     reached(opened.point(first).expect("a point"));
     let before = waits();
@@ -59,7 +59,7 @@ fn points_wait_while_a_follower_is_full() {
         assert_eq!(peer.number("signal"), value(1));
         wait_until("there is room for two", || waits() - before == MOST + 2);
         assert_eq!(opened.exporter_state(), ExporterState::Running);
-        peer.0.kill();
+        peer.child.kill();
         asking.join().expect("no panic")
     });
     assert_eq!(waits() - before, MOST + 2, "the driver gets no more");
@@ -105,7 +105,7 @@ fn a_point_that_the_driver_holds_holds_nobody() {
         assert_eq!(second.exporter_ended(), Ok(()));
         assert_eq!(never.query(), Err(Error::ExporterGone));
         idle(&theirs);
-        peer.0.kill();
+        peer.child.kill();
         assert_eq!(error(pending.wait_timeout(PATIENCE)), Error::ExporterGone);
         idle(&stream);
         assert_eq!(opened.exporter_ended(), Ok(()));
@@ -115,7 +115,7 @@ fn a_point_that_the_driver_holds_holds_nobody() {
         let held = holds.join().expect("no panic").and_then(|point| point.query());
         assert_eq!(held, Err(Error::ExporterGone));
     });
-    other.0.kill();
+    other.child.kill();
     drop((opened, second, stream, theirs, own, future));
     wait_until("all is given back", || soft.live().streams == 0);
 }
@@ -136,8 +136,8 @@ fn an_observer_may_ask_for_a_point() {
     });
     let driver = driver.expect("there is room");
     let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
-    let mut peer = Peer::start();
-    let own = Arc::new(open(&context, &peer.make()).expect("it can be opened"));
+    let mut peer = start();
+    let own = Arc::new(open(&context, &peer.make_in_memory()).expect("it can be opened"));
     opened.set(Arc::clone(&own)).expect("it is set once");
     let value = peer.number("signal") + 1;
     let asking = std::thread::spawn({
@@ -205,8 +205,8 @@ fn captures_go_on_beside_device_memory() {
         beside("memory without signals", &|| drop(TimelineMemory::new(&context)));
         beside("memory", &|| drop(in_memory()));
         beside("an opened timeline", &|| {
-            let mut peer = Peer::start();
-            let opened = open(&context, &peer.make()).expect("it can be opened");
+            let mut peer = start();
+            let opened = open(&context, &peer.make_in_memory()).expect("it can be opened");
             reached(opened.point(peer.number("signal")).expect("a point"));
             close(opened);
             // The host may see the value before the stream is done with its copy.
@@ -214,8 +214,8 @@ fn captures_go_on_beside_device_memory() {
             peer.end();
         });
         beside("one with a pending point", &|| {
-            let mut peer = Peer::start();
-            let opened = open(&context, &peer.make()).expect("it can be opened");
+            let mut peer = start();
+            let opened = open(&context, &peer.make_in_memory()).expect("it can be opened");
             peer.step("hold");
             let point = opened.point(peer.number("signal")).expect("a point");
             close(opened);
@@ -228,8 +228,8 @@ fn captures_go_on_beside_device_memory() {
         // Then only the driver knows whether the stream still waits: the thread asks it.
         if let Some(soft) = gpu.soft() {
             beside("one with a refused copy", &|| {
-                let mut peer = Peer::start();
-                let opened = open(&context, &peer.make()).expect("it can be opened");
+                let mut peer = start();
+                let opened = open(&context, &peer.make_in_memory()).expect("it can be opened");
                 peer.step("hold");
                 let value = peer.number("signal");
                 soft.inject(Fault::on(COPY.name()).once().answer(abi::CUresult(999)));
@@ -242,10 +242,10 @@ fn captures_go_on_beside_device_memory() {
             });
         }
         beside("one of a maker that ends", &|| {
-            let mut peer = Peer::start();
-            let opened = open(&context, &peer.make()).expect("it can be opened");
+            let mut peer = start();
+            let opened = open(&context, &peer.make_in_memory()).expect("it can be opened");
             let point = opened.point(peer.number("signal") + 1).expect("a point");
-            peer.0.kill();
+            peer.child.kill();
             assert_eq!(error(point.wait_timeout(PATIENCE)), Error::ExporterGone);
             assert_eq!(opened.exporter_ended(), Ok(()));
             close(opened);
@@ -305,8 +305,8 @@ fn a_refused_wait_makes_no_point() {
     let Some(gpu) = gpu() else { return };
     let driver = counting(gpu.driver);
     let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
-    let mut peer = Peer::start();
-    let opened = open(&context, &peer.make()).expect("it can be opened");
+    let mut peer = start();
+    let opened = open(&context, &peer.make_in_memory()).expect("it can be opened");
     peer.step("hold");
     let value = peer.number("signal");
     let code = CUresult::CUDA_ERROR_UNKNOWN;

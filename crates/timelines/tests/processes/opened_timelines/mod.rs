@@ -7,10 +7,10 @@ use crate::common;
 use std::future::IntoFuture;
 use std::sync::Arc;
 
-use common::child::{Child, end_after, from_hex, hear, role, say, starts_are_made_up, to_hex};
+use common::child::{end_after, from_hex, hear, role, say, starts_are_made_up, to_hex};
 use common::counting::{calls, counting};
 use common::futures::block_on;
-use common::memory;
+use common::handover::Handover;
 use common::timelines::{PATIENCE, WAIT, WRITE, each_damage_is_refused, forged, idle, reached};
 use common::{Gpu, Latch, Other};
 use cuda_events::Error::ForkedChild;
@@ -23,11 +23,10 @@ use cuda_timelines::{
     Timeline, TimelineDescriptor, TimelineFile, TimelineMemory,
 };
 
-use crate::shared_timelines::Data;
+use crate::shared_timelines::{Data, Peer};
 
 const RECORD: Function = Function::cuEventRecord;
 const COPY: Function = Function::cuMemcpyDtoHAsync_v2;
-const PEER: &str = "handle-peer";
 
 /// None where the maker of a handle cannot be found by the start of its process.
 fn gpu() -> Option<Gpu> {
@@ -59,7 +58,7 @@ fn parse(text: &str) -> TimelineDescriptor {
 #[test]
 #[ignore = "the other process, which the tests start: cargo test -p cuda-timelines --test processes"]
 fn handle_peer() {
-    assert_eq!(role().as_deref(), Some(PEER), "this is no test of its own");
+    let handover = Handover::of_role(&role().expect("this is no test of its own"));
     end_after(300);
     let gpu = Gpu::new();
     let consumer = gpu.stream();
@@ -90,7 +89,7 @@ fn handle_peer() {
                 say("opened");
             }
             "data" => {
-                data = Some(Data::new(&gpu, memory::at(words[1])));
+                data = Some(Data::new(&gpu, handover.take()));
                 say("registered");
             }
             "hold" => {
@@ -135,25 +134,12 @@ fn handle_peer() {
 }
 
 /// In a test: the other process.
-struct Peer(Child);
+fn start() -> Peer {
+    Peer::of_test("handle_peer", |_| {})
+}
 
 impl Peer {
-    fn start() -> Self {
-        Self(Child::start("handle_peer", PEER))
-    }
-
-    #[track_caller]
-    fn step(&mut self, step: &str) -> String {
-        self.0.send(step);
-        self.0.receive()
-    }
-
-    #[track_caller]
-    fn number(&mut self, step: &str) -> u64 {
-        self.step(step).parse().expect("a number")
-    }
-
-    fn make(&mut self) -> TimelineDescriptor {
+    fn make_in_memory(&mut self) -> TimelineDescriptor {
         parse(&self.step("make"))
     }
 
@@ -162,18 +148,12 @@ impl Peer {
         let handle = timeline.descriptor().expect("it is in memory");
         assert_eq!(self.step(&format!("open {}", to_hex(&handle.to_bytes()))), "opened");
     }
-
-    #[track_caller]
-    fn end(mut self) {
-        self.0.send("end");
-        self.0.finish();
-    }
 }
 
 /// Another process, and its timeline here.
 fn peer(gpu: &Gpu) -> (Peer, ImportedTimeline) {
-    let mut peer = Peer::start();
-    let opened = open(&gpu.context, &peer.make()).expect("it can be opened");
+    let mut peer = start();
+    let opened = open(&gpu.context, &peer.make_in_memory()).expect("it can be opened");
     (peer, opened)
 }
 
@@ -185,14 +165,6 @@ fn own(gpu: &Gpu) -> (TimelineMemory, Timeline) {
     (memory, timeline)
 }
 
-#[track_caller]
-fn error(result: Result<Progress>) -> Error {
-    match result {
-        Err(error) => error,
-        Ok(progress) => panic!("{progress:?}, and no error"),
-    }
-}
-
 /// Each launch of a graph writes the device's memory, which the peer reads, and the own line.
 #[test]
 fn a_graph_signals_by_handles() {
@@ -201,7 +173,7 @@ fn a_graph_signals_by_handles() {
         return;
     }
     let (memory, timeline) = own(&gpu);
-    let mut peer = Peer::start();
+    let mut peer = start();
     peer.open(&timeline);
     let graph = Graph::new(&gpu.context).expect("a graph");
     let before = timeline.completed();
@@ -225,9 +197,7 @@ fn a_graph_signals_by_handles() {
 fn data_is_in_order_by_handles() {
     let Some(gpu) = gpu() else { return };
     let (mut peer, full) = peer(&gpu);
-    let file = Data::file();
-    assert_eq!(peer.step(&format!("data {}", memory::path(&file))), "registered");
-    let data = Data::new(&gpu, file);
+    let data = peer.share(&gpu);
     let (_memory, empty) = own(&gpu);
     peer.open(&empty);
     let other = gpu.stream();
@@ -268,18 +238,18 @@ fn data_is_in_order_by_handles() {
 fn many_processes_open_one_handle() {
     let Some(gpu) = gpu() else { return };
     let (_memory, timeline) = own(&gpu);
-    let mut peers = ["stream", "wait", "await", "stream"].map(|way| (way, Peer::start()));
+    let mut peers = ["stream", "wait", "await", "stream"].map(|way| (way, start()));
     let latch = Latch::hold(timeline.stream());
     let value = timeline.signal().expect("a signal").value();
     for (way, peer) in &mut peers {
         peer.open(&timeline);
         assert_eq!(peer.step(&format!("query {value}")), "pending");
-        peer.0.send(&format!("{way} {value}"));
+        peer.begin(&format!("{way} {value}"));
     }
     let late = timeline.signal().expect("a signal").value();
     latch.release();
     for (way, mut peer) in peers {
-        assert_eq!(peer.0.receive(), "done", "{way}");
+        assert_eq!(peer.child.receive(), "done", "{way}");
         assert_eq!(peer.step(&format!("wait {late}")), "done", "{way}");
         peer.end();
     }
@@ -299,8 +269,8 @@ fn what_a_handle_costs_in_driver_calls() {
     let (point, made) = calls(|| timeline.signal().expect("a signal"));
     assert_eq!(made, [Function::cuStreamIsCapturing, WRITE, WRITE]);
     reached(point);
-    let mut peer = Peer::start();
-    let opened = open(&context, &peer.make()).expect("it can be opened");
+    let mut peer = start();
+    let opened = open(&context, &peer.make_in_memory()).expect("it can be opened");
     peer.step("hold");
     let value = peer.number("signal");
     let (point, made) = calls(|| opened.point(value).expect("a point"));
@@ -322,7 +292,7 @@ fn what_a_handle_costs_in_driver_calls() {
     let ends = made.iter().filter(|function| [await_stream, close].contains(function));
     let ends: Vec<_> = ends.copied().collect();
     assert_eq!(ends, [await_stream, await_stream], "{made:?}");
-    let descriptor = peer.make();
+    let descriptor = peer.make_in_memory();
     let (next, made) = calls(|| open(&context, &descriptor));
     let open = Function::cuIpcOpenMemHandle_v2;
     let opens = made.iter().filter(|function| [close, open].contains(function));
@@ -345,7 +315,7 @@ fn device_memory_has_63_timelines() {
     assert_eq!(make().map(drop), full);
     // One more peer sees the first and the last of them apart.
     let (first, last) = (&many[0], &many[62]);
-    let mut peer = Peer::start();
+    let mut peer = start();
     let value = first.signal().expect("a signal").value();
     peer.open(last);
     assert_eq!(peer.step(&format!("query {value}")), "pending");
@@ -418,8 +388,8 @@ fn handles_of_something_else_are_refused() {
         }
         assert!(struck > 0);
     }
-    let mut peer = Peer::start();
-    let handle = peer.make();
+    let mut peer = start();
+    let handle = peer.make_in_memory();
     let other = forged(handle.to_bytes(), |body| body[124] ^= 1);
     assert_eq!(refused(&other), Refusal::OtherMemory.into());
     let unknown = forged(handle.to_bytes(), |body| body[12..28].fill(0xEE));
@@ -444,7 +414,7 @@ fn a_forked_child_opens_nothing() {
     common::own_process!();
     let Some(gpu) = gpu() else { return };
     let (mut peer, opened) = peer(&gpu);
-    let handle = peer.make();
+    let handle = peer.make_in_memory();
     let (memory, timeline) = own(&gpu);
     peer.step("hold");
     let value = peer.number("signal");

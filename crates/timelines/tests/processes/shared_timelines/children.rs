@@ -11,14 +11,14 @@ use std::time::Duration;
 use common::Latch;
 use common::child::end_after;
 use common::memory;
-use common::timelines::{PATIENCE, gpu, idle, poll, reached};
+use common::timelines::{PATIENCE, error, gpu, idle, poll, reached};
 use cuda_events::Error::ForkedChild;
 use cuda_events::Progress;
 use cuda_timelines::{
     CudaStreamExt, Error, HostTimeline, ImportedTimeline, Point, Result, Timeline, TimelineFile,
 };
 
-use super::{Peer, error, make_and_open, open};
+use super::{Peer, make_and_open, open};
 
 unsafe extern "C" {
     fn fork() -> i32;

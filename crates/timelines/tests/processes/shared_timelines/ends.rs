@@ -14,7 +14,7 @@ use common::futures::{Unpark, wait_until};
 #[cfg(target_os = "linux")]
 use common::memory::AsShared;
 use common::memory::{self, reading};
-use common::timelines::{PATIENCE, forged, gpu, idle, poll, reached};
+use common::timelines::{PATIENCE, error, forged, gpu, idle, poll, reached};
 use cuda_events::capture::CaptureMode;
 use cuda_events::{Context, Device, Progress};
 #[cfg(target_os = "linux")]
@@ -24,7 +24,7 @@ use cuda_timelines::{
     TimelineFile,
 };
 
-use super::{Peer, WAYS, error, make_and_open, open};
+use super::{Peer, WAYS, make_and_open, open};
 
 trait Minute {
     fn wait_minute(&self) -> Result<Progress>;

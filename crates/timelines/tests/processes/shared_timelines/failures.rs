@@ -11,12 +11,12 @@ use common::Latch;
 use common::counting::{counting, fail_next};
 use common::futures::{Unpark, wait_until};
 use common::memory::{self, Mapping, PAGE};
-use common::timelines::{PATIENCE, WRITE, gpu, idle, poll, reached};
+use common::timelines::{PATIENCE, WRITE, error, gpu, idle, poll, reached};
 use cuda_events::sys::CUresult;
 use cuda_events::{Context, Device, Progress, Stream, StreamOptions};
 use cuda_timelines::{CudaStreamExt, Error, HostTimeline, Result, Timeline, TimelineFile};
 
-use super::{Peer, WAYS, error, make_and_open, open};
+use super::{Peer, WAYS, make_and_open, open};
 
 /// One importer finds the maker dead and poisons the file: the others see that.
 #[test]

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use common::futures::{Unpark, block_on, wait_until};
 use common::memory::{self, Mapping, PAGE, Shared, reading};
-use common::timelines::{PATIENCE, each_damage_is_refused, gpu, idle, poll, reached};
+use common::timelines::{PATIENCE, each_damage_is_refused, error, gpu, idle, poll, reached};
 use common::{Gpu, Latch};
 use cuda_events::sys::CUresult;
 use cuda_events::{Progress, Stream};
@@ -20,7 +20,6 @@ use cuda_timelines::{
 };
 
 #[cfg(target_os = "linux")]
-use super::error;
 use super::{Peer, WAYS, open};
 
 /// Numbers from a seed.

@@ -19,8 +19,8 @@ use common::{Gpu, Latch, Other, cases, check};
 use cuda_events::sys::{CUresult, Function};
 use cuda_events::{Context, Device, Progress, Stream, StreamOptions, StreamRef};
 use cuda_timelines::{
-    CudaStreamExt, Error, HostTimeline, ImportedTimeline, Result, SharedTimelineError as Refusal,
-    Timeline, TimelineDescriptor, TimelineFile,
+    CudaStreamExt, Error, HostTimeline, ImportedTimeline, SharedTimelineError as Refusal, Timeline,
+    TimelineDescriptor, TimelineFile,
 };
 
 #[cfg(target_os = "linux")]
@@ -38,15 +38,6 @@ const WORDS: usize = 1 << 10;
 /// How often a value races with the thread that relays it.
 fn rounds() -> u64 {
     cases(1500, 4000)
-}
-
-/// An error, within the tests' patience, and no other end.
-#[track_caller]
-fn error(result: Result<Progress>) -> Error {
-    match result {
-        Err(error) => error,
-        Ok(progress) => panic!("{progress:?}, and no error"),
-    }
 }
 
 /// Memory that the streams of two processes copy to and from.
@@ -203,8 +194,8 @@ fn peer() {
 }
 
 /// In a test: the other process.
-struct Peer {
-    child: Child,
+pub struct Peer {
+    pub child: Child,
     handover: Handover,
 }
 
@@ -214,23 +205,29 @@ impl Peer {
     }
 
     fn start_with(configure: impl FnOnce(&mut Command)) -> Self {
-        let (child, handover) = Handover::start("peer", configure);
+        Self::of_test("peer", configure)
+    }
+
+    /// The one that runs the ignored test of this name in the caller's file.
+    #[track_caller]
+    pub fn of_test(name: &str, configure: impl FnOnce(&mut Command)) -> Self {
+        let (child, handover) = Handover::start(name, configure);
         Self { child, handover }
     }
 
     /// Lets it take a step that may last.
-    fn begin(&mut self, step: &str) {
+    pub fn begin(&mut self, step: &str) {
         self.child.send(step);
     }
 
     #[track_caller]
-    fn step(&mut self, step: &str) -> String {
+    pub fn step(&mut self, step: &str) -> String {
         self.begin(step);
         self.child.receive()
     }
 
     #[track_caller]
-    fn number(&mut self, step: &str) -> u64 {
+    pub fn number(&mut self, step: &str) -> u64 {
         self.step(step).parse().expect("a number")
     }
 
@@ -252,7 +249,7 @@ impl Peer {
 
     /// Gives the other process memory for data that both use.
     #[track_caller]
-    fn share(&mut self, gpu: &Gpu) -> Data {
+    pub fn share(&mut self, gpu: &Gpu) -> Data {
         let file = Data::file();
         self.begin("data");
         self.handover.give_to(&mut self.child, &file);
@@ -261,7 +258,7 @@ impl Peer {
     }
 
     #[track_caller]
-    fn end(mut self) {
+    pub fn end(mut self) {
         self.begin("end");
         self.child.finish();
     }
