@@ -472,9 +472,9 @@ macro_rules! bodies {
 
 for_each_body!(bodies);
 
-/// The newest CUDA version that a software driver can have, such as `(13, 5)`: that of the list.
-pub const NEWEST: (u32, u32) =
-    (cuda_events::sys::more::NEWEST.major(), cuda_events::sys::more::NEWEST.minor());
+/// The newest CUDA version that a software driver can have. It is this crate's own: the list comes
+/// from any compatible `cuda-events`, which may know functions that are newer.
+pub const NEWEST: (u32, u32) = (13, 5);
 
 /// All exported functions.
 pub static EXPORTS: &[Export] = &LIST;
