@@ -440,7 +440,7 @@ hooks! {
     cuGraphInstantiateWithFlags: (exec: *mut Handle, graph: Handle, flags: u64)
         => graphs::instantiate [exec, graph, flags];
     cuGraphDestroyNode: (node: Handle) => graphs::destroy_node [node];
-    cuGraphExecDestroy: (exec: Handle) => graphs::destroy [exec];
+    cuGraphExecDestroy: (exec: Handle) => graphs::destroy_exec [exec];
     cuGraphDestroy: (graph: Handle) => graphs::destroy [graph];
     cuGraphLaunch | cuGraphLaunch_ptsz: (exec: Handle, stream: Handle)
         => graphs::launch [exec, stream];

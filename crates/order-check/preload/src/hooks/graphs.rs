@@ -1,5 +1,7 @@
 //! The calls that make, change and launch executable graphs.
 
+use std::collections::BTreeSet;
+
 use cuda_events::sys::more::{
     CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS,
 };
@@ -11,8 +13,9 @@ use crate::model::graphs::nodes::{KernelNode, Work};
 use crate::model::graphs::{instantiated, launch_begins, nodes_of_launch};
 use crate::model::host_functions::executions as host_functions;
 use crate::model::host_functions::nodes::NodeQuestions;
-use crate::model::user_objects::objects_within;
+use crate::model::user_objects::{graph_ends, node_ends, objects_within};
 use crate::walk::{after_success, begin_call, caught_up};
+use crate::watch::Watch;
 
 /// `settings` begin with the flags.
 pub(crate) fn instantiate_with(
@@ -113,10 +116,13 @@ pub(crate) fn set_memset(
 pub(crate) fn destroy_node(call: &Call, real: impl FnOnce() -> Code, node: Handle) -> Code {
     let reference = begin_call(call, NodeQuestions::new).and_then(|asks| {
         let graph = asks.graph(node);
-        caught_up(|watch| match graph {
-            Some(graph) => watch.graphs.unknown(graph),
-            // No graph has the node any longer. So any that was captured may have had it.
-            None => watch.graphs.of_graph.clear(),
+        caught_up(|watch| {
+            node_ends(watch, node);
+            match graph {
+                Some(graph) => watch.graphs.unknown(graph),
+                // No graph has the node any longer. So any that was captured may have had it.
+                None => watch.graphs.of_graph.clear(),
+            }
         });
         asks.reference(graph?, node)
     });
@@ -129,12 +135,25 @@ pub(crate) fn destroy_node(call: &Call, real: impl FnOnce() -> Code, node: Handl
 
 pub(crate) fn destroy(call: &Call, real: impl FnOnce() -> Code, graph: Handle) -> Code {
     begin_call(call, |watch| {
-        let objects = watch.user_objects.of_graphs.remove(&graph).unwrap_or_default();
-        watch.feed.graph_destroy(GraphId(graph as u64), objects);
-        watch.graphs.leave(graph);
-        watch.graphs.unknown(graph);
+        let objects = graph_ends(watch, graph);
+        destroyed(watch, graph, objects);
     });
     real()
+}
+
+pub(crate) fn destroy_exec(call: &Call, real: impl FnOnce() -> Code, exec: Handle) -> Code {
+    begin_call(call, |watch| {
+        let objects = watch.user_objects.of_graphs.remove(&exec).unwrap_or_default();
+        destroyed(watch, exec, objects);
+    });
+    real()
+}
+
+/// A graph, or an executable one, is no longer there, and no longer has these user objects.
+fn destroyed(watch: &mut Watch, graph: Handle, objects: BTreeSet<u64>) {
+    watch.feed.graph_destroy(GraphId(graph as u64), objects);
+    watch.graphs.leave(graph);
+    watch.graphs.unknown(graph);
 }
 
 pub(crate) fn launch(

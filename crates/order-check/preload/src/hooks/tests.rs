@@ -128,7 +128,7 @@ pub(crate) fn with_context() {
         b"cuCtxGetDevice" => device as *mut c_void,
         _ => core::ptr::null_mut(),
     };
-    start(&resolve, &Settings::default());
+    start(&resolve, &Settings::from_text("log=/dev/null").expect("it is valid"));
 }
 
 const CALL: Call = Call { name: "cuMemsetD8Async_ptsz", per_thread: true };

@@ -6,11 +6,14 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use cuda_order_check_engine::feed::Memory;
 use cuda_order_check_engine::{Access, StreamId};
 
-use super::{destroy, instantiate, launch, set_memset, update};
+use super::{
+    destroy, destroy_exec, destroy_node, duplicate, instantiate, launch, set_memset, update,
+};
 use crate::call::{Address, Call, Code, Handle, OK};
 use crate::hooks::declare::{declare, take_findings};
 use crate::hooks::tests::with_context;
-use crate::hooks::{copies, memory, streams};
+use crate::hooks::unmodelled::unmodelled;
+use crate::hooks::{copies, memory, streams, user_objects};
 use crate::model::copies::blocks::Block;
 use crate::model::streams::NON_BLOCKING;
 use crate::settings::Settings;
@@ -93,7 +96,7 @@ fn a_graph_is_defined_once_for_all_of_its_changes() {
     launch(&CALL, || OK, exec, b);
     assert_eq!((defined(), take_findings().len()), (4, 0));
     set(1, MEMORY);
-    destroy(&CALL, || OK, exec);
+    destroy_exec(&CALL, || OK, exec);
     launch(&CALL, || OK, exec, b);
     assert_eq!(defined(), 4);
 }
@@ -127,5 +130,112 @@ fn a_declared_write_in_a_capture_is_a_node_that_writes() {
         launch(&CALL, || OK, exec, stream);
         declare("the host again", None, MEMORY, 128, true);
         assert_eq!(take_findings().len(), 2, "{writes:?}");
+    }
+}
+
+/// The driver's graphs: the kind of each one's only node. The node's number is a hundred times the
+/// graph's, and its child graph the one before. The driver does not know graph 9.
+const KINDS: [c_uint; 9] = [5, 4, 4, 13, 4, 5, 5, 5, 5];
+
+extern "C" fn one_node(graph: Handle, all: *mut Handle, count: *mut usize) -> Code {
+    // SAFETY: places for the answers; there are as many as this function has said.
+    unsafe {
+        *count = 1;
+        if !all.is_null() {
+            *all = graph * 100;
+        }
+    }
+    Code::from(graph >= KINDS.len())
+}
+
+extern "C" fn kind_of(node: Handle, kind: *mut c_uint) -> Code {
+    // SAFETY: a place for the answer.
+    unsafe { *kind = KINDS[node / 100] };
+    OK
+}
+
+extern "C" fn child_of(node: Handle, child: *mut Handle) -> Code {
+    // SAFETY: as above.
+    unsafe { *child = node / 100 - 1 };
+    Code::from(KINDS[node / 100] != 4)
+}
+
+/// The graphs that have the object, once graph `of` has it and this was done.
+fn that_have_it(of: Handle, does: impl FnOnce()) -> Vec<Handle> {
+    let resolve = |name: &CStr| match name.to_bytes() {
+        b"cuGraphGetNodes" => one_node as *mut c_void,
+        b"cuGraphNodeGetDependencies" => no_edges as *mut c_void,
+        b"cuGraphNodeGetType" => kind_of as *mut c_void,
+        b"cuGraphChildGraphNodeGetGraph" => child_of as *mut c_void,
+        _ => core::ptr::null_mut(),
+    };
+    start(&resolve, &Settings::from_text("log=/dev/null").expect("it is valid"));
+    let mut object = 0x900;
+    // SAFETY: a place for the handle.
+    unsafe { user_objects::create(&CALL, |_, _| OK, &mut object, None, 0) };
+    user_objects::retain(&CALL, || OK, of, object);
+    does();
+    let all = locked(|watch| watch.user_objects.of_graphs.keys().copied().collect());
+    let mut all: Vec<Handle> = all.expect("it watches");
+    all.sort_unstable();
+    all
+}
+
+/// A graph that is made executable gives its objects on, with those of its children.
+#[test]
+fn an_executable_graph_has_the_objects_of_all_that_may_be_its_children() {
+    let _turn = crate::hooks::tests::TURN.lock();
+    for (of, graph, has) in [
+        (0, 0, true),
+        (0, 1, true),
+        (0, 2, true),
+        (1, 2, true),
+        (0, 5, false),
+        (2, 1, false),
+        // A graph of the conditional node, which the driver does not name, and so of its parent's.
+        (7, 3, true),
+        (7, 4, true),
+        // No graph of which the driver tells.
+        (7, 9, true),
+    ] {
+        let exec = 0x1000;
+        let all = that_have_it(of, || _ = instantiate(&CALL, || OK, &mut { exec }, graph, 0));
+        assert_eq!(all.contains(&exec), has, "{of} in {graph}");
+        let all = that_have_it(of, || _ = duplicate(&CALL, || OK, &mut { exec }, graph));
+        assert_eq!(all.contains(&exec), has, "{of} in a clone of {graph}");
+        let newer = || {
+            instantiate(&CALL, || OK, &mut { exec }, 8, 0);
+            update(&CALL, || OK, exec, graph);
+        };
+        assert_eq!(that_have_it(of, newer).contains(&exec), has, "{of} in an update with {graph}");
+        for (name, places) in
+            [("cuGraphAddChildGraphNode", [1, 4]), ("cuGraphExecChildGraphNodeSetParams", [0, 2])]
+        {
+            let mut arguments = [0; 6];
+            for (place, handle) in places.into_iter().zip([exec, graph]) {
+                arguments[place] = handle;
+            }
+            // Graph 0 is none for these: no handle is 0.
+            let has = has && graph > 0;
+            let all = that_have_it(of, || unmodelled(name, &arguments));
+            assert_eq!(all.contains(&exec), has, "{of} in {graph}, by {name}");
+        }
+    }
+}
+
+/// A graph ends with the children of its nodes, whose handles others may get.
+#[test]
+fn children_end_with_their_graph_or_their_node() {
+    let _turn = crate::hooks::tests::TURN.lock();
+    for of in [0, 1, 2] {
+        let of_graph = that_have_it(of, || _ = destroy(&CALL, || OK, 2));
+        let of_node = that_have_it(of, || _ = destroy_node(&CALL, || OK, 200));
+        assert_eq!((of_graph, of_node), (vec![], if of == 2 { vec![2] } else { vec![] }), "{of}");
+    }
+    for of in [0, 2] {
+        assert_eq!(that_have_it(of, || _ = destroy(&CALL, || OK, 5)), [of], "another graph");
+        assert_eq!(that_have_it(of, || _ = destroy_node(&CALL, || OK, 500)), [of], "a node of it");
+        // An executable graph is no graph that the driver can be asked about.
+        assert_eq!(that_have_it(of, || _ = destroy_exec(&CALL, || OK, 1)), [of]);
     }
 }

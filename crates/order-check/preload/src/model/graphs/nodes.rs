@@ -114,12 +114,24 @@ pub(crate) fn list(question: Option<List>, handle: Handle) -> Option<Vec<Handle>
     Some(all)
 }
 
-/// The child graphs of a graph's nodes.
-pub(crate) fn children(questions: &GraphQuestions, graph: Handle) -> Vec<Handle> {
-    let kind = |node| ask(questions.kind, node).and_then(NodeKind::new);
-    let nodes = list(questions.nodes, graph).unwrap_or_default().into_iter();
-    let nodes = nodes.filter(|node| kind(*node) == Some(NodeKind::Child));
-    nodes.filter_map(|node| ask(questions.child, node)).collect()
+/// The child graph of a node that has one.
+pub(crate) fn child(questions: &GraphQuestions, node: Handle) -> Option<Handle> {
+    let kind = ask(questions.kind, node).and_then(NodeKind::new);
+    kind.filter(|kind| *kind == NodeKind::Child).and_then(|_| ask(questions.child, node))
+}
+
+/// The child graphs of a graph's nodes; `None` if the driver does not say which they are, as for
+/// conditional nodes.
+pub(crate) fn children(questions: &GraphQuestions, graph: Handle) -> Option<Vec<Handle>> {
+    let mut all = Vec::new();
+    for node in list(questions.nodes, graph)? {
+        match NodeKind::new(ask(questions.kind, node)?) {
+            Some(NodeKind::Child) => all.push(ask(questions.child, node)?),
+            Some(NodeKind::Conditional) => return None,
+            _ => {}
+        }
+    }
+    Some(all)
 }
 
 /// The launch of a node, in either form.
