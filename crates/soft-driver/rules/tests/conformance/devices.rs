@@ -94,12 +94,9 @@ fn waits_for_copy(
 const VISIBLE: &str = "visible";
 
 /// Not a rule: a process that prints the UUIDs of the devices that it sees.
-#[cfg_attr(test, test)]
-#[cfg_attr(
-    test,
-    ignore = "another process, which the rules start: cargo test -p cuda-driver-rules"
-)]
-pub fn visible() {
+#[test]
+#[ignore = "another process, which the rules start: cargo test -p cuda-driver-rules"]
+fn visible() {
     assert_eq!(role().as_deref(), Some(VISIBLE), "this is no test of its own");
     do_not_hang();
     let rig = Rig::bare("");

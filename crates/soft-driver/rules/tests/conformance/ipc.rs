@@ -25,12 +25,9 @@ unsafe extern "C" {
 
 /// Not a rule: the other process. Each line that it reads is one step, and it prints a line with
 /// the result.
-#[cfg_attr(test, test)]
-#[cfg_attr(
-    test,
-    ignore = "the other process, which the tests start: cargo test -p cuda-driver-rules"
-)]
-pub fn peer() {
+#[test]
+#[ignore = "the other process, which the tests start: cargo test -p cuda-driver-rules"]
+fn peer() {
     assert_eq!(role().as_deref(), Some(PEER), "this is no test of its own");
     do_not_hang();
     #[cfg(unix)]

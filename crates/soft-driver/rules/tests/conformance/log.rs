@@ -8,8 +8,8 @@ use cuda_test_harness::child;
 use crate::raw::{Rig, must};
 
 /// Not a rule: the head of the log, for the page that is written from it.
-#[cfg_attr(test, test)]
-pub fn head() {
+#[test]
+fn head() {
     if child::role().is_some() {
         return;
     }

@@ -9,9 +9,6 @@
 //!
 //! A rule that cannot run (there is one device, the driver is too old) says so in its line and on
 //! standard error, and passes: its result is missing, not good.
-//!
-//! The command `cuda-driver-rules` (`src/main.rs`) has this file as a module: the same rules,
-//! without the test harness.
 
 #![cfg_attr(
     not(target_os = "linux"),
@@ -21,8 +18,6 @@
     )
 )]
 
-#[cfg(not(test))]
-pub(crate) mod command;
 pub(crate) mod raw;
 pub(crate) mod rules;
 #[cfg(target_os = "linux")]

@@ -155,9 +155,9 @@ fn descriptors_between_processes() -> Result<(), String> {
 const IMPORTER: &str = "importer";
 
 /// Not a rule: a process that opens a pool and memory of the pool.
-#[cfg_attr(test, test)]
-#[cfg_attr(test, ignore = "another process, which a rule starts: cargo test -p cuda-driver-rules")]
-pub fn importer() {
+#[test]
+#[ignore = "another process, which a rule starts: cargo test -p cuda-driver-rules"]
+fn importer() {
     assert_eq!(role().as_deref(), Some(IMPORTER), "this is no test of its own");
     do_not_hang();
     let rig = Rig::new("");

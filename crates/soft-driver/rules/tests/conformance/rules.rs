@@ -32,13 +32,9 @@ macro_rules! rules {
         $([$($option:ident $(($($value:expr),*))?),*])?
         fn $name:ident($rig:ident, $saw:ident) = $expected:literal $body:block
     )*) => {
-        /// The name of each rule, and the rule.
-        #[cfg(not(test))]
-        pub const RULES: &[(&str, fn())] = &[$($(#[cfg($when)])? (stringify!($name), $name),)*];
-
         $(
         $(#[cfg($when)])?
-        #[cfg_attr(test, test)]
+        #[test]
         fn $name() {
             fn body($rig: &$crate::raw::Rig, $saw: &$crate::rules::Saw) $body
             let how = $crate::rules::How::new()$($(.$option($($($value),*)?))*)?;
@@ -120,8 +116,8 @@ impl How {
     /// The software driver is set up so; a real one is as it is.
     pub fn settings(mut self, settings: &'static str) -> Self {
         self.settings = settings;
-        // A shared library reads them once. The command does not know which library it has.
-        self.alone |= cfg!(not(test)) || TestDriver::chosen() == TestDriver::Shared;
+        // A shared library reads them once.
+        self.alone |= TestDriver::chosen() == TestDriver::Shared;
         self
     }
 
@@ -321,10 +317,6 @@ pub fn run(rule: &Rule) {
         return;
     }
     announce(rule);
-    #[cfg(not(test))]
-    if crate::command::waits_for_its_turn(rule.how.undisturbed) {
-        return;
-    }
     // Those that have to be alone wait for all others of this process to end, and hold back the
     // rest.
     static ALONE: RwLock<()> = RwLock::new(());

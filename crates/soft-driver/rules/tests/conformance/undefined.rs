@@ -37,13 +37,9 @@ macro_rules! misuses {
         fn $name:ident($rig:ident,
             $about:ident) names [$($named:literal),*] = $expected:literal $body:block
     )*) => {
-        /// The name of each rule about misuse, and the rule.
-        #[cfg(not(test))]
-        pub const MISUSES: &[(&str, fn())] = &[$($(#[cfg($when)])? (stringify!($name), $name),)*];
-
         $(
         $(#[cfg($when)])?
-        #[cfg_attr(test, test)]
+        #[test]
         fn $name() {
             fn body($rig: &Rig, $about: &dyn Fn(*const ())) -> CUresult $body
             let rule = Rule {
