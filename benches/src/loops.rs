@@ -1,4 +1,4 @@
-//! The measured operations: each as a loop of the safe layer, of the raw table, of C and of cudarc.
+//! The measured operations: each as a loop of the safe layer, of C and of cudarc.
 //!
 //! Each loop is a function of its own under a plain name, so that callgrind's figures can be told
 //! apart.
@@ -7,7 +7,6 @@ use core::hint::black_box;
 use core::ptr::null_mut;
 use std::time::Instant;
 
-use cuda_events::sys::{CUevent, CUipcEventHandle, CUresult, CUstream};
 use cuda_events::{Event, EventFlags, Stream, StreamOptions};
 use cuda_events_trace::Tracer;
 use cuda_timelines::Timeline;
@@ -62,27 +61,12 @@ loops! {
     stream.wait_stream(other);
     safe_pool: |rig| let pool = &rig.pool; pool.take();
     safe_export: |rig| let event = &rig.shared; seen(&event.ipc_descriptor());
-    safe_create_drop_leaked: |rig| let context = &rig.leaked;
-    Event::new(context, EventFlags::empty());
-    safe_import_close_leaked: |rig| let context = &rig.leaked; let descriptor = &rig.imported;
-    import(context, descriptor);
     safe_create_drop_elsewhere: |rig| let context = &rig.context;
     Event::new(context, EventFlags::empty());
     safe_record_default_elsewhere: |rig| let event = &rig.event; let stream = &rig.legacy;
     event.record(stream);
     safe_import_close: |rig| let context = &rig.context; let descriptor = &rig.imported;
     import(context, descriptor);
-
-
-    raw_record: |rig| let handles = Raw::of(rig); handles.record();
-    raw_query: |rig| let handles = Raw::of(rig); handles.query();
-    raw_synchronize: |rig| let handles = Raw::of(rig); handles.synchronize();
-    raw_wait: |rig| let handles = Raw::of(rig); handles.wait();
-    raw_elapsed: |rig| let handles = Raw::of(rig); handles.elapsed();
-    raw_stream_query: |rig| let handles = Raw::of(rig); handles.stream_query();
-    raw_stream_synchronize: |rig| let handles = Raw::of(rig); handles.stream_synchronize();
-    raw_export: |rig| let handles = Raw::of(rig); handles.export();
-    raw_create_drop: |rig| let handles = Raw::of(rig); handles.create_destroy();
 
     cudarc_record: |rig| let event = &rig.peer.event; let stream = &*rig.peer.stream;
     event.record(stream);
@@ -125,104 +109,6 @@ fn import(
 ) -> cuda_events::Result<Event> {
     // SAFETY: the process that exported it keeps the event until this program has ended.
     unsafe { Event::from_ipc_descriptor(context, descriptor) }
-}
-
-/// The raw table, and handles that are in registers as they are in C.
-#[derive(Clone, Copy)]
-struct Raw {
-    symbols: &'static cuda_events::sys::Symbols,
-    stream: CUstream,
-    other: CUstream,
-    event: CUevent,
-    start: CUevent,
-    end: CUevent,
-    shared: CUevent,
-}
-
-#[inline(always)]
-fn ok(code: CUresult) -> Result<(), CUresult> {
-    if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(code) }
-}
-
-#[inline(always)]
-fn ready(code: CUresult) -> Result<(), CUresult> {
-    if code == CUresult::CUDA_ERROR_NOT_READY { Ok(()) } else { ok(code) }
-}
-
-impl Raw {
-    fn of(rig: &Rig) -> Self {
-        Self {
-            symbols: rig.symbols,
-            stream: rig.stream.as_raw(),
-            other: rig.other.as_raw(),
-            event: rig.event.as_raw(),
-            start: rig.start.as_raw(),
-            end: rig.end.as_raw(),
-            shared: rig.shared.as_raw(),
-        }
-    }
-
-    #[inline(always)]
-    fn record(self) -> Result<(), CUresult> {
-        // SAFETY: the rig's objects are alive, here and in the methods below.
-        ok(unsafe { (self.symbols.cuEventRecord)(self.event, self.stream) })
-    }
-
-    #[inline(always)]
-    fn query(self) -> Result<(), CUresult> {
-        // SAFETY: as for record.
-        ready(unsafe { (self.symbols.cuEventQuery)(self.event) })
-    }
-
-    #[inline(always)]
-    fn synchronize(self) -> Result<(), CUresult> {
-        // SAFETY: as for record.
-        ok(unsafe { (self.symbols.cuEventSynchronize)(self.event) })
-    }
-
-    #[inline(always)]
-    fn wait(self) -> Result<(), CUresult> {
-        // SAFETY: as for record.
-        ok(unsafe { (self.symbols.cuStreamWaitEvent)(self.other, self.event, 0) })
-    }
-
-    #[inline(always)]
-    fn elapsed(self) -> Result<(), ()> {
-        let elapsed = self.symbols.cuEventElapsedTime_v2.unwrap_or(self.symbols.cuEventElapsedTime);
-        let mut milliseconds = 0.0;
-        // SAFETY: as for record; a place for the one number.
-        let code = unsafe { elapsed(&mut milliseconds, self.start, self.end) };
-        positive(ok(code).map(|()| milliseconds))
-    }
-
-    #[inline(always)]
-    fn stream_query(self) -> Result<(), CUresult> {
-        // SAFETY: as for record.
-        ready(unsafe { (self.symbols.cuStreamQuery)(self.stream) })
-    }
-
-    #[inline(always)]
-    fn stream_synchronize(self) -> Result<(), CUresult> {
-        // SAFETY: as for record.
-        ok(unsafe { (self.symbols.cuStreamSynchronize)(self.stream) })
-    }
-
-    #[inline(always)]
-    fn export(self) -> Result<(), CUresult> {
-        let mut handle = CUipcEventHandle { reserved: [0; 64] };
-        // SAFETY: as for record; a place for the 64 bytes.
-        ok(unsafe { (self.symbols.cuIpcGetEventHandle)(&mut handle, self.shared) })
-    }
-
-    #[inline(always)]
-    fn create_destroy(self) -> Result<(), CUresult> {
-        const DISABLE_TIMING: u32 = 2;
-        let mut event = null_mut();
-        // SAFETY: a place for the handle; the context is current.
-        ok(unsafe { (self.symbols.cuEventCreate)(&mut event, DISABLE_TIMING) })?;
-        // SAFETY: it was made above, and is destroyed once.
-        ok(unsafe { (self.symbols.cuEventDestroy_v2)(event) })
-    }
 }
 
 macro_rules! c_loops {
@@ -365,28 +251,23 @@ macro_rules! operation {
 }
 
 const OPERATIONS: &[Operation] = &[
-    operation!("record": c_record safe_record raw_record cudarc_record),
-    operation!("query, done": c_query safe_query raw_query cudarc_query),
-    operation!("synchronize, done":
-        c_synchronize safe_synchronize raw_synchronize cudarc_synchronize),
-    operation!("stream wait": c_wait safe_wait raw_wait cudarc_wait),
-    operation!("elapsed": c_elapsed safe_elapsed raw_elapsed cudarc_elapsed),
-    operation!("stream query": c_stream_query safe_stream_query raw_stream_query),
+    operation!("record": c_record safe_record cudarc_record),
+    operation!("query, done": c_query safe_query cudarc_query),
+    operation!("synchronize, done": c_synchronize safe_synchronize cudarc_synchronize),
+    operation!("stream wait": c_wait safe_wait cudarc_wait),
+    operation!("elapsed": c_elapsed safe_elapsed cudarc_elapsed),
+    operation!("stream query": c_stream_query safe_stream_query),
     operation!("stream synchronize, idle":
-        c_stream_synchronize safe_stream_synchronize raw_stream_synchronize
-        cudarc_stream_synchronize),
+        c_stream_synchronize safe_stream_synchronize cudarc_stream_synchronize),
     operation!("record, timing": c_record_timing safe_record_timing cudarc_record_timing),
     operation!("record, interprocess": c_record_shared safe_record_shared),
-    operation!("create + drop": c_create_drop safe_create_drop raw_create_drop cudarc_create_drop),
-    operation!("create + drop, context leaked":
-        c_create_drop safe_create_drop_leaked cudarc_create_drop),
+    operation!("create + drop": c_create_drop safe_create_drop cudarc_create_drop),
     operation!("record_event + drop": c_record_event safe_record_event cudarc_record_event),
     operation!("wait_stream": c_wait_stream safe_wait_stream cudarc_wait_stream),
     operation!("pool take + return": c_create_drop safe_pool),
     operation!("record, default stream": c_record_default safe_record_default),
-    operation!("IPC export, again": c_export safe_export raw_export),
+    operation!("IPC export, again": c_export safe_export),
     operation!("IPC import + close": c_import_close safe_import_close),
-    operation!("IPC import + close, context leaked": c_import_close safe_import_close_leaked),
     // With no context current for the safe layer; C needs one.
     operation!("create + drop, not current": c_create_drop safe_create_drop_elsewhere(elsewhere)),
     operation!("record, default stream, not current":

@@ -1,7 +1,7 @@
 //! Measures this crate, a C loop and cudarc in turns, in one process on one driver.
 //!
 //!     events-bench measure --driver null|soft|native [--out FILE] [--rounds N] [--quick]
-//!                          [--only operations,threads,loading,timelines]
+//!                          [--only operations,loading,timelines]
 //!     events-bench loops   --driver null|soft|native --calls N
 //!     events-bench report  FILE [--driver NAME] [--against EARLIER]
 //!
@@ -15,7 +15,6 @@ mod processes;
 mod report;
 mod rig;
 mod rounds;
-mod threads;
 mod timelines;
 
 use std::fs::{self, File};
@@ -65,12 +64,6 @@ fn main() -> ExitCode {
         processes::OPERATIONS => {
             let (rig, _exporter) = first_rig();
             println!("{}", rounds::measure(&rig, options.rounds.unwrap_or(1)).to_json());
-            ExitCode::SUCCESS
-        }
-        processes::THREADS => {
-            let context = rig::first_context(load());
-            let peer = CudaContext::new(0).expect("cudarc finds the driver");
-            println!("{}", threads::measure(&context, &peer, options.rounds.unwrap_or(1)));
             ExitCode::SUCCESS
         }
         _ => usage(),
@@ -225,7 +218,7 @@ fn first_rig() -> (rig::Rig, processes::Exporter) {
     let peer = CudaContext::new(0).expect("cudarc finds the driver");
     let exporter = processes::Exporter::start();
     let context = rig::first_context(driver);
-    (rig::Rig::new(&context, &rig::leaked_context(&context), &peer, exporter.descriptor), exporter)
+    (rig::Rig::new(&context, &peer, exporter.descriptor), exporter)
 }
 
 fn count(options: &Options) -> ExitCode {
@@ -234,7 +227,7 @@ fn count(options: &Options) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-const PARTS: [&str; 4] = ["operations", "threads", "loading", "timelines"];
+const PARTS: [&str; 3] = ["operations", "loading", "timelines"];
 
 fn measure(name: &str, options: &Options) -> ExitCode {
     let quick = options.quick;
@@ -285,13 +278,6 @@ fn measure(name: &str, options: &Options) -> ExitCode {
         let samples =
             processes::measure_in(processes::OPERATIONS, if quick { 2 } else { 20 }, rounds);
         rounds::Samples::merge(&samples).report(samples.len(), &mut report);
-    }
-    if wanted("threads") {
-        let (processes, rounds) = if quick { (2, 6) } else { (10, 100) };
-        threads::report_all(
-            &processes::measure_in(processes::THREADS, processes, rounds),
-            &mut report,
-        );
     }
     if wanted("loading") {
         processes::measure_loading(if quick { 5 } else { 31 }, &mut report);

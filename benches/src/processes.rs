@@ -14,7 +14,6 @@ use crate::rounds::spread;
 pub const LOAD: &str = "child-load";
 pub const EXPORT: &str = "child-export";
 pub const OPERATIONS: &str = "child-operations";
-pub const THREADS: &str = "child-threads";
 
 pub fn child(verb: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("the program has a path"));
@@ -46,7 +45,7 @@ pub fn load() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The samples of so many rounds, spread over so many processes: what two of these verbs measure.
+/// The samples of so many rounds, spread over so many processes: what this verb measures.
 pub fn measure_in(verb: &str, processes: usize, rounds: usize) -> Vec<Value> {
     let processes = processes.min(rounds).max(1);
     let rounds = (rounds / processes).max(1).to_string();

@@ -33,12 +33,10 @@ const GOALS: &[(&str, Goal)] = &[
     ("elapsed", Goal::TimesC(1.02)),
     ("stream query", Goal::TimesC(1.02)),
     ("create + drop", Goal::TimesC(1.08)),
-    ("create + drop, context leaked", Goal::TimesC(1.08)),
     ("record_event + drop", Goal::TimesC(1.1)),
     ("wait_stream", Goal::TimesC(1.05)),
     ("IPC export, again", Goal::TimesC(1.5)),
     ("IPC import + close", Goal::TimesC(1.1)),
-    ("IPC import + close, context leaked", Goal::TimesC(1.1)),
     ("point: look, 1 threads", Goal::Value(3.0)),
     ("point: look, 16 threads", Goal::Value(3.0)),
     ("point: signal", Goal::TimesC(1.02)),
@@ -84,9 +82,7 @@ pub fn figures(rows: &[Value], driver: &str) -> Vec<Figure> {
         let beside = |implementation: &str| {
             rows.iter().find(|other| {
                 let same = |key| other[key] == row[key];
-                same("kind")
-                    && ["operation", "threads"].into_iter().all(same)
-                    && other["implementation"] == implementation
+                same("kind") && same("operation") && other["implementation"] == implementation
             })
         };
         let number = |key: &str| row[key].as_f64();
@@ -107,22 +103,6 @@ pub fn figures(rows: &[Value], driver: &str) -> Vec<Figure> {
                 spread(&row["ratio"]),
                 beside("cudarc").and_then(|row| median(row, "ratio")),
             ),
-            // The figures of one thread are those of the operations.
-            "threads" if ours && row["threads"].as_u64() >= Some(16) => {
-                // Where the driver blocks, waiting is part of what a call costs.
-                let (time, ratio) = match driver {
-                    "native" => ("wall_ns", "wall_ratio"),
-                    _ => ("cpu_ns", "cpu_ratio"),
-                };
-                add(
-                    format!("{}, {} threads", text("operation"), row["threads"]),
-                    "ns",
-                    beside("c").and_then(|row| median(row, time)),
-                    median(row, time),
-                    spread(&row[ratio]),
-                    beside("cudarc").and_then(|row| median(row, ratio)),
-                );
-            }
             "instructions" if ours => {
                 let c = beside("c").and_then(|row| row["per_call"].as_f64());
                 let name = format!("{}, instructions", text("operation"));
@@ -212,7 +192,7 @@ pub fn report(rows: &[Value], only: Option<&str>) -> String {
             let _ = writeln!(out, "{} driver: {}.\n", driver, words.join("; "));
         }
         let (beside, alone): (Vec<Figure>, Vec<Figure>) =
-            shown(rows, driver).partition(|figure| figure.c.is_some());
+            figures(rows, driver).into_iter().partition(|figure| figure.c.is_some());
         let head = ["figure", "C", "cuda-events", "x C (p10 .. p90)", "cudarc x C", "goal"];
         let mut table = vec![head.map(str::to_owned), head.map(|_| "---".to_owned())];
         table.extend(beside.iter().map(|figure| figure.cells(driver)));
@@ -247,11 +227,6 @@ pub fn report(rows: &[Value], only: Option<&str>) -> String {
 /// How the names of two figures end that differ in what is between the work and the signal.
 const WITHOUT_WORK: &str = ", nothing between";
 const WITH_WORK: &str = ", a memset of 4 KiB between";
-
-/// What the page shows: leaking a context changes no figure, which only comparisons have to see.
-fn shown(rows: &[Value], driver: &str) -> impl Iterator<Item = Figure> {
-    figures(rows, driver).into_iter().filter(|figure| !figure.name.contains(", context leaked"))
-}
 
 fn write_table<const COLUMNS: usize>(out: &mut String, table: &[[String; COLUMNS]]) {
     for cells in table {

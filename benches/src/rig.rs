@@ -88,13 +88,6 @@ impl Peer {
     }
 }
 
-/// A pool with an event in it.
-pub fn pool(context: &Context) -> EventPool {
-    let pool = EventPool::new(context, EventFlags::empty()).expect("a pool");
-    pool.reserve(1).expect("an event for the pool");
-    pool
-}
-
 pub struct Rig {
     pub handles: Handles,
     pub symbols: &'static Symbols,
@@ -111,8 +104,6 @@ pub struct Rig {
     /// What another process exports.
     pub imported: IpcEventDescriptor,
     pub context: Context,
-    /// The same one, and never released.
-    pub leaked: Context,
     pub peer: Peer,
     /// Of the loops with spans. Each makes one and leaks it, so that its end is not counted.
     pub tracer: Mutex<Option<&'static Tracer>>,
@@ -121,19 +112,9 @@ pub struct Rig {
     _calls: Box<Calls>,
 }
 
-// SAFETY: the driver's handles and functions may be used from any thread.
-unsafe impl Send for Rig {}
-// SAFETY: as for Send; nothing in it changes.
-unsafe impl Sync for Rig {}
-
 impl Rig {
     /// The context is current on the calling thread from now on.
-    pub fn new(
-        context: &Context,
-        leaked: &Context,
-        peer: &Arc<CudaContext>,
-        imported: IpcEventDescriptor,
-    ) -> Self {
+    pub fn new(context: &Context, peer: &Arc<CudaContext>, imported: IpcEventDescriptor) -> Self {
         let symbols = context.driver().symbols();
         make_current(symbols, context.as_raw());
         let stream = || Stream::new(context, StreamOptions::new()).expect("a stream");
@@ -152,6 +133,8 @@ impl Rig {
         }
         stream.synchronize().expect("the stream synchronizes");
         shared.ipc_descriptor().expect("an exported event");
+        let pool = EventPool::new(context, EventFlags::empty()).expect("a pool");
+        pool.reserve(1).expect("an event for the pool");
         // From here on each call of this is a steady one.
         stream.wait_stream(&other).expect("a join");
         let calls = Box::new(Calls::new(symbols));
@@ -171,7 +154,6 @@ impl Rig {
             symbols,
             legacy: StreamRef::legacy_default(context),
             context: context.clone(),
-            leaked: leaked.clone(),
             peer: Peer::new(peer),
             stream,
             other,
@@ -180,7 +162,7 @@ impl Rig {
             start,
             end,
             shared,
-            pool: pool(context),
+            pool,
             imported,
             tracer: Mutex::default(),
             timeline: OnceLock::new(),
@@ -204,11 +186,6 @@ pub fn make_current(symbols: &Symbols, context: CUcontext) {
     // SAFETY: the context is NULL or alive.
     let code = unsafe { (symbols.cuCtxSetCurrent)(context) };
     assert_eq!(code, CUresult::CUDA_SUCCESS, "cuCtxSetCurrent failed");
-}
-
-/// As [`first_context`], and never released.
-pub fn leaked_context(context: &Context) -> Context {
-    Context::primary(context.device()).expect("the primary context").leak()
 }
 
 pub fn first_context(driver: Driver) -> Context {
