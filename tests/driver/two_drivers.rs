@@ -34,6 +34,53 @@ macro_rules! table {
     };
 }
 
+/// Each method that takes two objects, by the list of public items. What it has to say for one that
+/// needs no line of the table is in a comment here.
+#[test]
+fn each_method_of_two_objects_has_a_line() {
+    const OBJECTS: [&str; 12] = [
+        "BinarySemaphore",
+        "Capture",
+        "Context",
+        "Event",
+        "EventPool",
+        "EventRef",
+        "Graph",
+        "GraphExec",
+        "LazyEvent",
+        "Stream",
+        "StreamRef",
+        "TimelineSemaphore",
+    ];
+    let is_object = |path: &str| path.rsplit("::").next().is_some_and(|it| OBJECTS.contains(&it));
+    let mut methods = 0;
+    for line in include_str!("../../docs/public-api.txt").lines() {
+        let Some((_, item)) = line.split_once("fn cuda_events::") else { continue };
+        let Some((path, arguments)) = item.split_once('(') else { continue };
+        // Without generics, of which none has others in it.
+        let path: String = path.split('<').map(|it| it.rsplit('>').next().unwrap_or(it)).collect();
+        let Some((owner, method)) = path.rsplit_once("::") else { continue };
+        let (arguments, _) = arguments.split_once(')').unwrap_or((arguments, ""));
+        let words = arguments.split(|sign: char| !sign.is_alphanumeric() && sign != ':');
+        let takes_two = words.filter(|word| match *word {
+            "self" | "Self" => is_object(owner),
+            word => is_object(word),
+        });
+        // Comparisons look at the drivers themselves.
+        if takes_two.count() < 2 || method == "eq" {
+            continue;
+        }
+        methods += 1;
+        let owner = owner.rsplit("::").next().unwrap_or(owner);
+        assert!(
+            include_str!("two_drivers.rs").contains(&format!("\"{owner}::{method}\"")),
+            "{owner}::{method} takes two objects: add a line to the table in \
+             tests/driver/two_drivers.rs that gives it those of two drivers"
+        );
+    }
+    assert!(methods > 30, "{methods} methods");
+}
+
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table of calls, and its objects")]
 fn objects_of_two_libraries_do_not_mix() {

@@ -102,6 +102,7 @@ fn the_table_has_what_the_version_has() {
 #[test]
 fn the_safe_layer_works_on_every_version() {
     let (child, import) = crate::exporter::start();
+    let (mut newest_calls, mut older_forms) = (HashSet::new(), HashSet::new());
     for &version in VERSIONS {
         for per_thread in [false, true] {
             let (mut called, mut refused) = (HashSet::new(), HashSet::new());
@@ -132,9 +133,21 @@ fn the_safe_layer_works_on_every_version() {
                 called.len(),
                 refused.len()
             );
+            if version == Version::new(NEWEST.0, NEWEST.1) {
+                newest_calls.extend(called);
+            } else {
+                older_forms.extend(called);
+            }
         }
     }
     drop(child);
+    let listed = |function: &Function| FAMILIES.iter().any(|family| family.contains(function));
+    older_forms.retain(|function| !newest_calls.contains(function) && !listed(function));
+    assert!(
+        older_forms.is_empty(),
+        "{older_forms:?}: only older drivers are called so: add a family to FAMILIES in \
+         tests/faults/versions.rs, with the newer entry point first"
+    );
 }
 
 /// The entry point that the error names, after a look at the error.

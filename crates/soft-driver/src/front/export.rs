@@ -26,8 +26,12 @@ impl Export {
             (Some(version), []) => version.as_raw() as i32,
             (None, [version]) => *version,
             (Some(version), [listed]) if version.as_raw() as i32 == *listed => *listed,
-            (Some(_), _) => panic!("cuda-events declares another version of it: correct one"),
-            (None, _) => panic!("cuda-events does not declare it: give it a version"),
+            (Some(_), _) => {
+                panic!("src/sys/exports.rs has another version of it than wrapper.h: correct one")
+            }
+            (None, _) => {
+                panic!("cuda-events does not declare it: give it a version in src/sys/exports.rs")
+            }
         };
         Self { name, version, per_thread: is_per_thread(name), supported }
     }
