@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::callees;
 use crate::container::Kernel;
 use crate::decode::{
-    AccessKind, DecodeError, INSTRUCTION, Instruction, Operand, Operation, Register,
+    Access, AccessKind, DecodeError, INSTRUCTION, Instruction, Operand, Operation, Register,
 };
 use crate::division;
 use crate::flow::{Graph, NoGraph};
@@ -197,6 +197,14 @@ impl Code {
         let all = self.graph.blocks.iter().flat_map(|block| block.instructions.clone());
         all.filter(|&index| self.instructions.get(index).is_some_and(is_access))
             .map(|index| index * INSTRUCTION)
+    }
+
+    /// The access at this offset.
+    pub(crate) fn access(&self, at: usize) -> Option<Access> {
+        match self.instructions.get(at / INSTRUCTION)?.operation {
+            Operation::Access(access) => Some(access),
+            _ => None,
+        }
     }
 
     /// Whether others may learn from what it stores that earlier stores have been made: it has a fence, or

@@ -117,25 +117,55 @@ pub struct Summary {
     /// What is done at addresses that come from memory: tables of pointers, variables of the module.
     /// `other` is an index from memory, beside a word.
     pub memory: Uses,
-    /// The word by which blocks signal each other, as those of a scan in one pass do: at addresses that it
-    /// is the base of, strong stores come before all loads by which the kernel may wait, and there are
+    /// The word by which blocks may signal each other, as those of a scan in one pass do: at addresses that
+    /// it is the base of, strong stores come before all loads by which the kernel may wait, and there are
     /// no atomic operations.
     pub signals: Option<u32>,
 }
 
 impl Summary {
-    /// Of a launch that may wait, where its blocks signal each other if all for which they wait may be
-    /// their own signals: more than one, which loads may meet. Blocks of another kernel may have the same
-    /// place for theirs.
-    pub fn signals_in(&self, code: &Code, launch: &[Span]) -> Option<Range<u64>> {
-        /// Two of the largest.
-        const SEVERAL: u64 = 32;
+    /// Of a launch that may wait, where the table is by which its blocks seem to signal each other, with
+    /// the places before it that they may look at. All strong stores are of the table, which has one place for
+    /// each block, and what is waited for are earlier places: of as many as a block has threads, where bounds
+    /// say it. Nothing waits for the last place, as partners do that answer there, and blocks that meet.
+    ///
+    /// Another launch may use the same table all the same: `launch` and `spans` say nothing of others.
+    pub fn signals_in(&self, code: &Code, launch: &Launch, spans: &[Span]) -> Option<Range<u64>> {
         self.signals?;
-        let store = launch.iter().filter(|span| span.kind == AccessKind::Write && span.strong);
-        let store = store.max_by_key(|span| span.bytes.as_ref().map(|of| of.end - of.start))?;
-        let bytes = store.bytes.clone().filter(|of| of.end - of.start >= SEVERAL)?;
-        let mut waited = launch.iter().filter(|span| code.polls_at(span.at));
-        waited.all(|span| span.may_meet(store)).then_some(bytes)
+        let product =
+            |sizes: [u32; 3]| sizes.iter().try_fold(1, |all, &of| u64::checked_mul(all, of.into()));
+        let (blocks, threads) = (product(launch.grid)?, product(launch.block)?);
+        let is_store = |span: &&Span| span.strong && span.kind == AccessKind::Write;
+        let stores = || spans.iter().filter(is_store);
+        let place = code.access(stores().next()?.at)?.bytes;
+        let hull = |all: &Range<u64>, of: &Range<u64>| all.start.min(of.start)..all.end.max(of.end);
+        let mut table: Option<Range<u64>> = None;
+        for store in stores() {
+            let bytes = store.bytes.as_ref()?;
+            table = Some(table.map_or(bytes.clone(), |all| hull(&all, bytes)));
+        }
+        let (table, place) = (table?, u64::from(place));
+        let before = table.start.checked_sub(threads.checked_mul(place)?)?;
+        let is_place = |span: &Span| {
+            let bytes = code.access(span.at).map(|access| u64::from(access.bytes));
+            let start = span.bytes.as_ref().map(|of| of.start % place);
+            bytes == Some(place) && start == Some(table.start % place)
+        };
+        let mut is_waited = false;
+        for poll in spans.iter().filter(|span| code.polls_at(span.at)) {
+            let bytes = poll.bytes.as_ref().filter(|_| is_place(poll))?;
+            // An index that is counted down by what is found there may be any.
+            if bytes.end - bytes.start < 1 << 32 {
+                is_waited = true;
+                if bytes.start < before || bytes.end > table.end - place {
+                    return None;
+                }
+            }
+        }
+        let is_table = blocks > 1
+            && Some(table.end - table.start) == blocks.checked_mul(place)
+            && stores().all(is_place);
+        (is_table && is_waited).then_some(before..table.end)
     }
 }
 

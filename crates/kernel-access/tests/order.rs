@@ -221,52 +221,89 @@ fn what_is_read_in_a_loop_and_decides_nothing_is_not_waited_for() {
     }
 }
 
-/// Blocks that signal the next one, as those of a scan, wait for nothing else.
+/// Blocks that look at what earlier ones of the same launch stored, as those of a scan, are told from others
+/// that wait: for an answer at their own place, for all of them, or for work elsewhere.
 #[test]
 fn blocks_that_wait_for_blocks_of_the_same_launch_are_told_from_others() {
     const STORE: &str = "    st.release.gpu.global.u32 [%own+4], %block;\n";
     const LOAD: &str = "    ld.acquire.gpu.global.u32 %seen, [%own];";
+    const LOOP: &str = "    @%again bra LOOP;\n";
     let text = TEXT
-        .replacen("%seen, %thread;", "%seen, %thread, %block;\n    .reg .b64 %own;", 1)
+        .replacen("%seen, %thread;", "%seen, %thread, %block;\n    .reg .b64 %own, %all;", 1)
         .replacen(
             "LOOP:\n    ld.volatile.global.u32 %seen, [%flag];",
             &format!(
                 "    mov.u32 %block, %ctaid.x;\n    mul.wide.u32 %own, %block, 4;\n    \
-                 add.s64 %own, %flag, %own;\n{STORE}LOOP:\n{LOAD}"
+                 add.s64 %own, %flag, %own;\n    mov.u32 %thread, %tid.x;\n    \
+                 mul.wide.u32 %all, %thread, 4;\n    add.s64 %all, %flag, %all;\n    \
+                 mul.wide.u32 %offset, %thread, 4;\n    sub.s64 %offset, %own, %offset;\n\
+                 {STORE}LOOP:\n{LOAD}"
             ),
             1,
         );
     let [flags, memory] = [TO + 0xffc, TO + 0x1_0000];
-    let ask = |text: &str| {
+    let ask_of = |text: &str, blocks: u32| {
         let code = code(text, "waits");
         assert!(code.may_wait(), "{text}");
         let parameters = [flags, memory, memory].map(u64::to_le_bytes).concat();
-        let spans = may_touch(&code, &Launch::new([16, 1, 1], [4, 1, 1], parameters));
+        let launch = Launch::new([blocks, 1, 1], [16, 1, 1], parameters);
+        let spans = may_touch(&code, &launch).expect("known");
         let summary = summary(&code).expect("known");
-        (summary.signals, summary.signals_in(&code, &spans.expect("known")))
+        (summary.signals, summary.signals_in(&code, &launch, &spans))
     };
-    assert_eq!(ask(&text), (Some(0), Some(flags + 4..flags + 68)));
-    let after = format!("    @%again bra LOOP;\n{STORE}");
-    for (part, other, signals) in [
+    let ask = |text: &str| ask_of(text, 16);
+    // With what each thread of the first block may look at.
+    let table = Some(flags + 4 - 64..flags + 68);
+    assert_eq!(ask(&text), (Some(0), table.clone()));
+    assert_eq!(ask_of(&text, 1), (Some(0), None), "it has no earlier block");
+    // A first look is bounded; the others count down.
+    let counted = format!(
+        "    mov.u32 %thread, %block;\nFIRST:\n{LOAD}\n    setp.eq.s32 %again, %seen, 0;\n    \
+         @%again bra FIRST;\nLOOP:\n    sub.s32 %thread, %thread, 32;\n    \
+         mul.wide.s32 %own, %thread, 4;\n    add.s64 %own, %flag, %own;\n{LOAD}"
+    );
+    let alone = counted.replacen(LOAD, "    mov.u32 %seen, %clock;", 1);
+    let loop_and_load = format!("LOOP:\n{LOAD}");
+    let after = format!("{LOOP}{STORE}");
+    let load = |of: &str| format!("    ld.acquire.gpu.global.{of}];");
+    let more =
+        |address: &str| format!("{STORE}    st.release.gpu.global.u32 [{address}], %block;\n");
+    for (part, other, word, is_table) in [
+        (LOAD, load("u32 %seen, [%offset"), Some(0), true),
+        (LOAD, format!("{LOAD}\n{}", load("u32 %seen, [%offset")), Some(0), true),
+        (&loop_and_load, counted, Some(0), true),
+        (&loop_and_load, alone, Some(0), false),
+        (LOOP, after.clone(), Some(0), true),
         // What it waits for is set back, or is another one's.
-        (STORE, "", None),
-        ("    @%again bra LOOP;\n", &after, Some(0)),
-        (STORE, "    st.global.u32 [%own+4], %block;\n", None),
-        (STORE, "    st.release.gpu.global.u32 [%in], %block;\n", None),
-        (STORE, "    red.release.gpu.global.add.u32 [%own+4], 1;\n", None),
-        (LOAD, "    atom.acquire.gpu.global.or.b32 %seen, [%own], 0;", None),
-        (LOAD, "    ld.acquire.gpu.global.u32 %seen, [%in];", None),
-        // One place for all.
-        (STORE, "    st.release.gpu.global.u32 [%flag], %block;\n", Some(0)),
-        // Another column of the same table.
-        ("%own, %block, 4;", "%own, %block, 8;", Some(0)),
+        (STORE, String::new(), None, false),
+        (STORE, STORE.replace("release.gpu.", ""), None, false),
+        (STORE, STORE.replace("%own+4", "%in"), None, false),
+        (STORE, "    red.release.gpu.global.add.u32 [%own+4], 1;\n".to_owned(), None, false),
+        (LOAD, "    atom.acquire.gpu.global.or.b32 %seen, [%own], 0;".to_owned(), None, false),
+        (LOAD, load("u32 %seen, [%in"), None, false),
+        // An answer at the same place, the next block, all that have come, and work elsewhere.
+        (LOAD, load("u32 %seen, [%own+4"), Some(0), false),
+        (LOAD, load("u32 %seen, [%own+8"), Some(0), false),
+        (LOAD, load("u32 %seen, [%all+4"), Some(0), false),
+        (LOAD, load("u32 %seen, [%all+64"), Some(0), false),
+        (LOAD, load("u32 %seen, [%own+-64"), Some(0), false),
+        // Within two of the places.
+        (LOAD, load("u32 %seen, [%own+2"), Some(0), false),
+        (LOAD, load("u32 %seen, [%own+-2"), Some(0), false),
+        (LOAD, load("u16 %seen, [%own"), Some(0), false),
+        // One place for all, another column of the same table, and stores elsewhere, too.
+        (STORE, STORE.replace("%own+4", "%flag"), Some(0), false),
+        ("%own, %block, 4;", "%own, %block, 8;".to_owned(), Some(0), false),
+        (STORE, more("%own+68"), Some(0), false),
+        (STORE, more("%own+5").replacen("u32 [%own+5", "u8 [%own+5", 1), Some(0), false),
+        (STORE, more("%in"), Some(0), false),
     ] {
-        let changed = text.replacen(part, other, 1);
+        let changed = text.replacen(part, &other, 1);
         assert_ne!(changed, text, "{other}");
-        let (word, bytes) = ask(&changed);
-        assert_eq!((word, bytes.is_some()), (signals, other == after), "{other}");
+        let found = ask(&changed);
+        assert_eq!(found, (word, table.clone().filter(|_| is_table)), "{part} {other}");
     }
-    let after = text.replacen(STORE, "", 1).replacen("    @%again bra LOOP;\n", &after, 1);
+    let after = text.replacen(STORE, "", 1).replacen(LOOP, &after, 1);
     assert_eq!(ask(&after), (None, None));
 }
 

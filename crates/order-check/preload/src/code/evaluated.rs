@@ -158,7 +158,7 @@ impl Evaluated {
             _ if !may_wait => Waits::None,
             // The host may have a part in what is in its memory.
             Ok(Bounds { summary, spans }) if !values.is_of_host => {
-                summary.signals_in(&code, spans).map_or(Waits::Any, Waits::Itself)
+                summary.signals_in(&code, &launch, spans).map_or(Waits::Any, Waits::Itself)
             }
             _ => Waits::Any,
         };
