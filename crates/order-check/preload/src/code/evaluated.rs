@@ -45,20 +45,9 @@ pub(crate) struct Evaluated {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Waits {
     None,
-    /// Its blocks wait for what other blocks of it store here.
+    /// Its blocks seem to wait for what other blocks of it store here.
     Itself(Range<u64>),
     Any,
-}
-
-impl Waits {
-    /// Whether it may wait for work, which may touch some bytes or not, or for what is ordered with that.
-    pub(crate) fn may_be_for(&self, touches: impl FnOnce(&Range<u64>) -> bool) -> bool {
-        match self {
-            Self::None => false,
-            Self::Itself(bytes) => touches(bytes),
-            Self::Any => true,
-        }
-    }
 }
 
 #[derive(Debug)]
@@ -144,6 +133,31 @@ fn add_accesses(count: usize) {
     }
 }
 
+fn is_bounded(span: &Span) -> bool {
+    span.bytes.as_ref().is_some_and(|bytes| bytes.end - bytes.start < 1 << 32)
+}
+
+/// Whether others may wait for what it stores.
+fn is_signal(span: &Span) -> bool {
+    span.strong && span.kind != AccessKind::Read
+}
+
+/// Whether another launch that was evaluated signals in the table by which the blocks of this one do, as far
+/// as it has bounds. One with the same table comes before or after it, as each would overwrite what the other
+/// one has there.
+fn is_shared(own: &Values, table: &Range<u64>) -> bool {
+    let shares = |(number, found): (&u64, &Result<Arc<Evaluated>, Reason>)| {
+        let Ok(Evaluated { bounds: Ok(Bounds { spans, .. }), waits, .. }) = found.as_deref() else {
+            return false;
+        };
+        let has_table = matches!(waits, Waits::Itself(own) if own.start == table.start);
+        let signals = |span: &Span| is_bounded(span) && is_signal(span) && span.may_touch(table);
+        *number != own.number && !has_table && spans.iter().any(signals)
+    };
+    let all = LAUNCHES.lock();
+    all.is_ok_and(|all| all.as_ref().is_some_and(|(all, _)| all.iter().any(shares)))
+}
+
 impl Evaluated {
     fn new(values: &Values) -> Result<Self, Reason> {
         let launch = values.launch().ok_or("there was no room for its parameters")?;
@@ -166,20 +180,32 @@ impl Evaluated {
         Ok(Self { sure, bounds, waits, may_signal, threads: Threads::default() })
     }
 
-    /// Whether it may access any of these bytes: a launch that may not has no part in what is there.
+    /// Whether it may access any of these bytes: a launch that may not has no part in what is there. A plain
+    /// access without bounds is not meant.
     fn may_touch(&self, own: &Values, bytes: &Range<u64>) -> bool {
         own.words().iter().any(|word| bytes.contains(word))
             || self.bounds.as_ref().map_or(true, |bounds| {
-                let is_bounded = |span: &&Span| {
-                    span.bytes.as_ref().is_some_and(|bytes| bytes.end - bytes.start < 1 << 32)
-                };
-                bounds.spans.iter().filter(is_bounded).any(|span| span.may_touch(bytes))
+                let counts = |span: &&Span| is_bounded(span) || is_signal(span);
+                bounds.spans.iter().filter(counts).any(|span| span.may_touch(bytes))
             })
     }
 
+    /// Whether it may wait for work, which may touch some bytes or not, or for what is ordered with that.
+    pub(crate) fn may_wait_for_work(
+        &self,
+        own: &Values,
+        touches: impl FnOnce(&Range<u64>) -> bool,
+    ) -> bool {
+        match &self.waits {
+            Waits::None => false,
+            Waits::Itself(bytes) => touches(bytes) || is_shared(own, bytes),
+            Waits::Any => true,
+        }
+    }
+
     /// Whether one of two launches may wait for the other one, or for what is ordered with that.
-    pub(crate) fn may_wait_for(&self, (other, found): (&Values, &Self)) -> bool {
-        self.waits.may_be_for(|bytes| found.may_touch(other, bytes))
+    pub(crate) fn may_wait_for(&self, own: &Values, (other, found): (&Values, &Self)) -> bool {
+        self.may_wait_for_work(own, |bytes| found.may_touch(other, bytes))
     }
 
     /// What all threads do, if they are not too many. Without time only if it was asked before.

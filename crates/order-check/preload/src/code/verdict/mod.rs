@@ -95,7 +95,7 @@ pub(crate) fn judge(report: &Report) -> Verdict {
     let with_work = |at: usize, launch: &Values, other: &Side| match evaluate(at, launch) {
         Ok(found) => {
             let work = OtherWork::of(other);
-            let waits = found.waits.may_be_for(|bytes| work.hits(bytes));
+            let waits = found.may_wait_for_work(launch, |bytes| work.hits(bytes));
             let verdict = of_launch_and_work((launch, &found), work, at, &question);
             if is_sure(&verdict) && found.may_signal && work.is_host() {
                 return Verdict::Possible(at, SIGNALS.into());
@@ -108,8 +108,10 @@ pub(crate) fn judge(report: &Report) -> Verdict {
         [Some(one), Some(two)] => match (evaluate(0, one), evaluate(1, two)) {
             (Ok(first), Ok(second)) => {
                 let verdict = of_two_launches([(one, &first), (two, &second)], &question);
-                let waits =
-                    [first.may_wait_for((two, &second)), second.may_wait_for((one, &first))];
+                let waits = [
+                    first.may_wait_for(one, (two, &second)),
+                    second.may_wait_for(two, (one, &first)),
+                ];
                 unless_it_waits(verdict, waits)
             }
             // Of two that are not known the first is named.

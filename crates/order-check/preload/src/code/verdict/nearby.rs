@@ -51,8 +51,8 @@ pub(crate) fn judge_nearby(
         Err(work) => work.accesses.len(),
     };
     let waits = match &other {
-        Ok(other) => own.1.may_wait_for(*other) || other.1.may_wait_for(own),
-        Err(work) => own.1.waits.may_be_for(|bytes| work.hits(bytes)),
+        Ok(other) => own.1.may_wait_for(own.0, *other) || other.1.may_wait_for(other.0, own),
+        Err(work) => own.1.may_wait_for_work(own.0, |bytes| work.hits(bytes)),
     };
     if waits || size(own.1).saturating_mul(others) > COMPARISONS {
         return Verdict::Refuted;

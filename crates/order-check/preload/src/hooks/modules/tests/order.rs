@@ -191,6 +191,39 @@ pub(super) fn blocks_that_wait_for_each_other() {
             assert_eq!(found().len(), 1, "{flags:x}");
         }
     }
+    // It waits for an answer at the place of its own signal: who gives it is not known.
+    let mailbox = String::from_utf8(text.clone()).expect("text");
+    let mailbox = mailbox.replace("u32 %seen, [%own];", "u32 %seen, [%own+4];").into_bytes();
+    assert_ne!(mailbox, text);
+    let [a, b] = with_image("", mailbox);
+    upload(a, 0);
+    scan(b, FLAGS, MEMORY);
+    is_possible();
+    // Those that were evaluated before have signals elsewhere.
+    const NEW: u64 = FLAGS + 0x2000;
+    // A launch that may signal anywhere, and one that may signal there and is on neither side.
+    let strong = String::from_utf8(text).expect("text");
+    let strong = strong.replace("st.global.u32 [%slots]", "st.release.gpu.global.u32 [%slots]");
+    let anywhere = strong.replace("and.b32 %at, %at, 3;", "");
+    assert_ne!(anywhere, strong);
+    let [a, b] = with_image("", anywhere.into_bytes());
+    launch(RING, a, &[MEMORY, INPUT]);
+    scan(b, NEW, MEMORY);
+    is_possible();
+    for (slots, shared) in [(INPUT + 0x8000, false), (NEW - 0x40, true)] {
+        let [a, b] = with_image("", strong.clone().into_bytes());
+        upload(a, 0);
+        launch(RING, b, &[MEMORY, slots]);
+        assert_eq!(found().len(), 1);
+        order([a, b]);
+        upload(a, 0);
+        scan(b, NEW, MEMORY);
+        if shared {
+            is_possible();
+        } else {
+            assert_eq!(found(), written);
+        }
+    }
 }
 
 /// Where a thread surely is, and where the other kernel may be. Bounds of both are not enough.
