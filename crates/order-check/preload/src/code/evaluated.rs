@@ -36,8 +36,6 @@ pub(crate) struct Evaluated {
     pub(crate) bounds: Result<Bounds, Reason>,
     /// For which other work it may wait through memory.
     pub(crate) waits: Waits,
-    /// Whether the host may learn from memory how far it is.
-    pub(crate) may_signal: bool,
     /// What was asked of its threads.
     pub(crate) threads: Threads,
 }
@@ -176,8 +174,7 @@ impl Evaluated {
             }
             _ => Waits::Any,
         };
-        let may_signal = values.is_of_host && code.may_signal();
-        Ok(Self { sure, bounds, waits, may_signal, threads: Threads::default() })
+        Ok(Self { sure, bounds, waits, threads: Threads::default() })
     }
 
     /// Whether it may access any of these bytes: a launch that may not has no part in what is there. A plain

@@ -11,7 +11,7 @@ use cuda_kernel_access::touch::{Summary, summary};
 
 use crate::code::Reason;
 use crate::code::image::{Image, LONGEST};
-use crate::code::time::thread_time;
+use crate::code::time::{Time, thread_time};
 use crate::lock::{Lock, Rank};
 
 /// The most bytes of a kernel's code, and of the images of its architecture in a fat binary: more would
@@ -40,6 +40,9 @@ pub(crate) struct KernelCode {
     architecture: u32,
     image: Option<Arc<Image>>,
     summary: OnceLock<Result<Arc<Summary>, Reason>>,
+    may_signal: OnceLock<bool>,
+    /// The last call that launched it with memory that the host may access, too.
+    pub(crate) last_with_host: AtomicU64,
 }
 
 /// A decoded kernel: its number, the bytes of its code, and the code.
@@ -52,7 +55,9 @@ impl KernelCode {
     pub(crate) fn new(name: String, architecture: u32, image: Option<Arc<Image>>) -> Self {
         static LAST: AtomicU64 = AtomicU64::new(0);
         let number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
-        Self { number, name, architecture, image, summary: OnceLock::new() }
+        let (summary, may_signal) = (OnceLock::new(), OnceLock::new());
+        let last_with_host = AtomicU64::new(0);
+        Self { number, name, architecture, image, summary, may_signal, last_with_host }
     }
 
     /// Whether it is code of this image, of the name and architecture that it would have now.
@@ -74,6 +79,20 @@ impl KernelCode {
     /// What it does in any launch, if that was asked before.
     pub(crate) fn earlier_summary(&self) -> Option<&Summary> {
         Some(self.summary.get()?.as_ref().ok()?)
+    }
+
+    /// Whether others may learn from memory how far it is. If it is not known they may.
+    pub(crate) fn may_signal(&self, time: Time) -> bool {
+        if let Some(may_signal) = self.may_signal.get() {
+            return *may_signal;
+        }
+        if !(time.is_left)() {
+            return true;
+        }
+        let begin = thread_time();
+        let may_signal = self.code().map_or(true, |code| code.may_signal());
+        (time.spend)(thread_time().saturating_sub(begin));
+        *self.may_signal.get_or_init(|| may_signal)
     }
 
     /// The decoded code.

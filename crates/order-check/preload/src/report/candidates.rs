@@ -43,6 +43,7 @@ pub(crate) fn judge_all(candidates: Vec<Report>) {
 pub(crate) fn apply_verdict(watch: &mut Watch, report: Report, verdict: Verdict) {
     let is_new = match verdict {
         Verdict::Refuted => false,
+        Verdict::Known => true,
         Verdict::Possible(..) => {
             let [first, last] = watch.feed.observer_mut().is_possible(&report);
             if last {

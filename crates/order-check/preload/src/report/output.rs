@@ -15,7 +15,7 @@ use cuda_order_check_engine::{AccessKind, Allocation, Backtrace, Finding, Report
 
 use crate::call::thread;
 use crate::code::Reason;
-use crate::code::verdict::Verdict;
+use crate::code::verdict::{Verdict, may_be_seen};
 use crate::settings::{CLASSES, Kind, Settings, is_launch, is_read};
 
 /// The threads of the process, and where findings go.
@@ -259,18 +259,19 @@ impl Observer for Output {
 
     fn finding(&mut self, finding: Finding) {
         match finding {
-            Finding::Report(report) if is_candidate(&report) => self.candidates.push(report),
+            Finding::Report(report) if self.is_candidate(&report) => self.candidates.push(report),
             finding => self.report(finding, None),
         }
     }
 }
 
-/// Whether it is about a launch of which it is not known what it accesses.
-fn is_candidate(report: &Report) -> bool {
-    [&report.first, &report.second].iter().any(|side| side.launch().is_some())
-}
-
 impl Output {
+    /// Whether the code of kernels decides what it means.
+    fn is_candidate(&self, report: &Report) -> bool {
+        [&report.first, &report.second].iter().any(|side| side.launch().is_some())
+            || self.wants(report) && may_be_seen(report)
+    }
+
     pub(crate) fn new(settings: &Settings) -> Self {
         Self {
             settings: settings.clone(),
@@ -388,12 +389,16 @@ impl Output {
     pub(crate) fn judged(&mut self, mut report: Report, verdict: Verdict) {
         let (word, text, bytes) = match verdict {
             Verdict::Refuted => return,
+            Verdict::Known => return self.report(Finding::Report(report), None),
             Verdict::Certain(bytes) => ("certain", CERTAIN.to_owned(), Some(bytes)),
             Verdict::Likely(bytes) => ("likely", LIKELY.to_owned(), Some(bytes)),
             Verdict::Possible(at, why) => {
-                let kernel = if at == 0 { &report.first } else { &report.second };
-                let kernel = kernel_of(&kernel.call.name).to_owned();
-                let text = format!("what {kernel} accesses is not known: {why}");
+                let side = if at == 0 { &report.first } else { &report.second };
+                let kernel = kernel_of(&side.call.name).to_owned();
+                let text = match side.launch() {
+                    Some(_) => format!("what {kernel} accesses is not known: {why}"),
+                    None => why.to_string(),
+                };
                 if !self.settings.possible {
                     return self.possible(kernel, why);
                 }

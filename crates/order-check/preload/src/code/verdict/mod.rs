@@ -7,11 +7,12 @@
 
 use core::ops::Range;
 
-use cuda_order_check_engine::{Other, Report, Side};
+use cuda_order_check_engine::{Other, Problem, Report, Side};
 
 use crate::code::Reason;
 use crate::code::evaluated::Evaluated;
 use crate::code::launch::Values;
+use crate::code::signals;
 use crate::code::time::{CANDIDATES, Time};
 
 mod accesses;
@@ -40,6 +41,8 @@ pub(crate) struct Bytes {
 pub(crate) enum Verdict {
     /// The two need no order.
     Refuted,
+    /// What the calls say: no launch is on either side.
+    Known,
     /// A thread that surely runs accesses these bytes.
     Certain(Bytes),
     /// Accesses are somewhere in these bytes, as far as the code says.
@@ -97,7 +100,7 @@ pub(crate) fn judge(report: &Report) -> Verdict {
             let work = OtherWork::of(other);
             let waits = found.may_wait_for_work(launch, |bytes| work.hits(bytes));
             let verdict = of_launch_and_work((launch, &found), work, at, &question);
-            if is_sure(&verdict) && found.may_signal && work.is_host() {
+            if is_sure(&verdict) && host_may_have_seen(report) == Some(at) {
                 return Verdict::Possible(at, SIGNALS.into());
             }
             unless_it_waits(verdict, [0, 1].map(|side| side == at && waits))
@@ -119,8 +122,32 @@ pub(crate) fn judge(report: &Report) -> Verdict {
         },
         [Some(launch), None] => with_work(0, launch, &report.second),
         [None, Some(launch)] => with_work(1, launch, &report.first),
-        [None, None] => Verdict::Possible(0, "it is no launch".into()),
+        [None, None] => match host_may_have_seen(report) {
+            Some(at) => Verdict::Possible(at, SIGNALS.into()),
+            None => Verdict::Known,
+        },
     }
+}
+
+/// The side that is work of a stream, if the other one is the host's.
+fn beside_host(report: &Report) -> Option<(usize, &Side)> {
+    let sides = [&report.first, &report.second];
+    let is_host = sides.map(|side| side.agent.stream_id().is_none());
+    let is_race = report.problem == Problem::Race && is_host.contains(&true);
+    let at = is_host.iter().position(|is| !is).filter(|_| is_race)?;
+    Some((at, sides.get(at)?))
+}
+
+/// Whether it is about the host, and kernels were launched by which it may have seen that the other work is
+/// over. Only then a finding without a launch is judged.
+pub(crate) fn may_be_seen(report: &Report) -> bool {
+    beside_host(report).is_some_and(|(_, side)| signals::any_since(side.call.number))
+}
+
+/// The side that the host may have seen the end of.
+fn host_may_have_seen(report: &Report) -> Option<usize> {
+    let (at, side) = beside_host(report)?;
+    signals::may_be_since(side.call.number).then_some(at)
 }
 
 fn launch_of(side: &Side) -> Option<&Values> {

@@ -41,13 +41,7 @@ fn evaluated(sure: &[(u64, KernelAccess)], perhaps: &[(u64, KernelAccess)]) -> E
     let summary = Arc::new(summary(&code).expect("it is known"));
     let bounds = Ok(Bounds { summary, spans });
     let threads = Threads::default();
-    Evaluated {
-        sure: sure.iter().map(touch).collect(),
-        bounds,
-        waits: Waits::None,
-        may_signal: false,
-        threads,
-    }
+    Evaluated { sure: sure.iter().map(touch).collect(), bounds, waits: Waits::None, threads }
 }
 
 /// Each kind of access with each: `+` needs an order.

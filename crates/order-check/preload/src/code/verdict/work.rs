@@ -36,10 +36,6 @@ impl<'a> OtherWork<'a> {
         Self { kind: other.kind, accesses: other.accesses, is_host: false }
     }
 
-    pub(super) fn is_host(&self) -> bool {
-        self.is_host
-    }
-
     pub(super) fn hits(&self, bytes: &Range<u64>) -> bool {
         self.accesses.iter().any(|access| access.touches(bytes))
     }

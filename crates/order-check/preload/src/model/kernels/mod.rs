@@ -6,6 +6,7 @@ use cuda_order_check_engine::{Access, AccessKind, EventId, StreamId};
 
 use crate::call::{Call, Handle};
 use crate::code::launch::{Sizes, Values};
+use crate::code::signals;
 use crate::code::verdict::may_write;
 use crate::model::graphs::node::Node;
 use crate::model::pinned::{settle_copies, watch_copies};
@@ -71,6 +72,13 @@ pub(crate) fn submitted(watch: &mut Watch, stream: StreamId, accesses: &[Access]
         return;
     }
     let Some(launch) = accesses.first().and_then(Access::launch) else { return };
+    if let Some(values) = launch.get::<Values>() {
+        let number = match watch.feed.capture_of(stream) {
+            None => watch.feed.caller().number,
+            Some(_) => signals::ANY_TIME,
+        };
+        signals::launched(&values.code, number);
+    }
     for access in accesses {
         if watch.pinned.region(access.range.start).is_some() {
             let writes =

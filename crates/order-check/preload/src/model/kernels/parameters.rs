@@ -13,6 +13,7 @@ use crate::call::{Call, Handle, OK};
 use crate::code::image::Image;
 use crate::code::kernel::KernelCode;
 use crate::code::launch::{Sizes, Values};
+use crate::code::signals;
 use crate::model::driver::{Questions, demangled};
 use crate::report::output::Output;
 use crate::report::trace::note;
@@ -297,7 +298,11 @@ impl Kernels {
             unsafe { kernel.values(parameters, extra, &mut values) };
         }
         let mut accesses = Vec::new();
-        self.addresses(feed, &|_| None, function, sizes, &values, &mut accesses);
+        if self.addresses(feed, &|_| None, function, sizes, &values, &mut accesses)
+            && let Some(kernel) = self.by_handle.get(&function)
+        {
+            signals::launched(&kernel.code, signals::ANY_TIME);
+        }
         accesses
     }
 

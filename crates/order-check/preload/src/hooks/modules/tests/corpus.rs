@@ -171,6 +171,7 @@ pub(super) fn anew(settings: &str) -> [Handle; 2] {
         _ => core::ptr::null_mut(),
     };
     let _ = std::fs::remove_file(log());
+    crate::code::signals::forget();
     let settings = format!("log={},stacks=off{settings}", log().display());
     start(&resolve, &Settings::from_text(&settings).expect("it is valid"));
     for mut stream in [100, 101] {

@@ -4,13 +4,15 @@ use core::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use cuda_order_check_engine::feed::Memory;
+use cuda_order_check_engine::{Access, StreamId};
 
 use super::corpus::{
-    CALL, CONCURRENT, INPUT, NONE, OFFSET, REDUCTIONS, WAITS, found, launch, possible, whole,
+    CALL, CONCURRENT, INPUT, NONE, OFFSET, REDUCTIONS, RING, WAITS, found, launch, possible, whole,
     with_image,
 };
 use crate::call::{Call, Handle, OK};
 use crate::hooks::{memory, streams};
+use crate::model::copies;
 use crate::model::pinned::regions::State;
 use crate::pinned::protection::{PAGE, readable};
 use crate::pinned::{self, protection};
@@ -152,6 +154,7 @@ pub(super) fn memory_of_the_host() {
     }
     gaps();
     flags();
+    flags_of_later_kernels();
     nothing_is_protected();
 }
 
@@ -236,6 +239,76 @@ fn flags() {
         possible().get(1).is_some_and(|line| line.contains("its accesses are those of a flag"))
     );
     done(a);
+}
+
+/// A later kernel sets a flag that the host polls: it is after all work before that.
+fn flags_of_later_kernels() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../kernel-access/tests/order.ptx");
+    let text = std::fs::read_to_string(path).expect("the kernels");
+    let weak = text.replace("ld.volatile.global", "ld.global");
+    let strong = weak.replace("st.global.u32 [%slots]", "st.release.sys.global.u32 [%slots]");
+    assert!(text != weak && weak != strong);
+    let writes = |stream, memory| launch(WAITS, stream, &[INPUT, INPUT + 1024, memory]);
+    let signals = |stream, memory: u64| launch(RING, stream, &[INPUT, memory + 2 * PAGE as u64]);
+    let sees = "the host may see in memory how far it is";
+    let is_seen = |expected: &str| {
+        assert_eq!(kinds(), NONE, "{expected}");
+        let lines = possible();
+        let is_it = |line: &String| line.contains(&format!("{expected}: {sees}"));
+        assert!(lines.len() == 2 && is_it(&lines[1]), "{lines:?}");
+    };
+    let with = |text: &str| {
+        let streams = with_host("", format!("{text}\0").into_bytes());
+        (streams, pages(Memory::Host))
+    };
+    for (text, first, is_certain) in
+        [(&weak, false, true), (&strong, true, true), (&strong, false, false)]
+    {
+        let ([a, _], memory) = with(text);
+        if first {
+            signals(a, memory);
+        }
+        writes(a, memory);
+        if !first {
+            signals(a, memory);
+        }
+        read(memory);
+        match is_certain {
+            true => assert_eq!(kinds(), ["certain: writes reads"]),
+            false => is_seen("waits"),
+        }
+        done(a);
+    }
+    // In another stream, which may be after it, and in a graph that was captured before.
+    let ([a, b], memory) = with(&strong);
+    writes(a, memory);
+    signals(b, memory);
+    read(memory);
+    is_seen("waits");
+    [a, b].into_iter().for_each(done);
+    let ([a, b], memory) = with(&strong);
+    streams::capture_begin(&CALL, || OK, b);
+    signals(b, memory);
+    streams::capture_end(&CALL, || OK, b, &mut 300);
+    writes(a, memory);
+    read(memory);
+    is_seen("waits");
+    done(a);
+    // A copy before it.
+    for (text, is_possible) in [(&weak, false), (&strong, true)] {
+        let ([a, _], memory) = with(text);
+        let copy = Call { name: "cuMemcpyDtoHAsync_v2", per_thread: false };
+        begin_call(&copy, |watch| {
+            copies::submitted(watch, StreamId(a as u64), None, &[Access::write(memory, 64)]);
+        });
+        signals(a, memory);
+        read(memory);
+        match is_possible {
+            true => is_seen("cuMemcpyDtoHAsync_v2"),
+            false => assert_eq!(kinds(), ["certain: writes reads"]),
+        }
+        done(a);
+    }
 }
 
 /// Without the class, where the system says when the host may access managed memory, and in a capture.
