@@ -1,15 +1,14 @@
-//! Copies that the software driver lacks, with arrays, between contexts and in batches: they do
-//! nothing here, but the stand-in sees them.
+//! Copies that the software driver lacks, in batches and with attributes: they do nothing here, but the
+//! stand-in sees them. The rows have what each touches and orders.
 
 use std::ffi::{CStr, c_void};
 use std::ptr::null_mut;
 
 use cuda_events::sys::CUstream;
-use cuda_events_test_support::planted::{Desk, NON_BLOCKING, aside, builder};
-use cuda_events_test_support::raw::{Front, OK, Raw, call, legacy};
+use cuda_events_test_support::planted::{Desk, aside, builder};
+use cuda_events_test_support::raw::{Front, OK, Raw, call};
 use cuda_order_check_preload as preload;
 use cuda_soft_driver::SoftDriver;
-use cuda_soft_driver::abi::{CUDA_MEMCPY3D_PEER, CUmemorytype};
 
 use super::front::{FRONT, Program, found};
 use super::unknown::{install, summary};
@@ -30,14 +29,6 @@ const ARRAY: usize = 8;
 
 fn with_arrays(soft: &SoftDriver, name: &CStr) -> *mut c_void {
     match name.to_bytes() {
-        b"cuMemcpyHtoA_v2" => done::<1> as *mut c_void,
-        b"cuMemcpyHtoAAsync_v2" => done::<2> as *mut c_void,
-        b"cuMemcpyAtoH_v2" => done::<3> as *mut c_void,
-        b"cuMemcpyAtoHAsync_v2" => done::<4> as *mut c_void,
-        b"cuMemcpyDtoA_v2" => done::<5> as *mut c_void,
-        b"cuMemcpyAtoD_v2" => done::<6> as *mut c_void,
-        b"cuMemcpyAtoA_v2" => done::<7> as *mut c_void,
-        b"cuMemcpy3DPeer" => done::<8> as *mut c_void,
         b"cuMemcpy3DBatchAsync" => done::<9> as *mut c_void,
         b"cuMemcpy3DBatchAsync_v2" => done::<10> as *mut c_void,
         b"cuMemcpy3DWithAttributesAsync" => done::<11> as *mut c_void,
@@ -57,37 +48,6 @@ const WITH_ARRAYS: Front = Front {
 
 fn good(code: u32) {
     assert_eq!(code, OK);
-}
-
-fn to_array_async(p: &Desk<'_>, from: *mut c_void, stream: CUstream) {
-    good(call!(p.raw, cuMemcpyHtoAAsync_v2(ARRAY => usize, 0 => usize, from => *mut c_void,
-        64 => usize, stream => CUstream)));
-}
-
-fn from_array_async(p: &Desk<'_>, to: *mut c_void, stream: CUstream) {
-    good(call!(p.raw, cuMemcpyAtoHAsync_v2(to => *mut c_void, ARRAY => usize, 0 => usize,
-        64 => usize, stream => CUstream)));
-}
-
-/// A copy of two layers of two rows between contexts.
-fn peer(p: &Desk<'_>, to: u64, from: u64) {
-    let copy = CUDA_MEMCPY3D_PEER {
-        srcMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
-        srcDevice: from,
-        srcContext: p.context(),
-        srcPitch: 32,
-        srcHeight: 4,
-        dstMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
-        dstDevice: to,
-        dstContext: p.context(),
-        dstPitch: 32,
-        dstHeight: 4,
-        WidthInBytes: 16,
-        Height: 2,
-        Depth: 2,
-        ..CUDA_MEMCPY3D_PEER::default()
-    };
-    good(call!(p.raw, cuMemcpy3DPeer(&copy => *const CUDA_MEMCPY3D_PEER)));
 }
 
 /// `CUDA_MEMCPY3D_BATCH_OP`, with sixteen elements in each of two rows.
@@ -113,106 +73,7 @@ fn batch(p: &Desk<'_>, op: &Op, stream: CUstream) {
         stream => CUstream)));
 }
 
-const ARRAYS: [(&str, Program); 7] = [
-    ("to an array, in a stream", |p| {
-        p.download(p.a);
-        if p.mended {
-            p.joined(p.a, p.b);
-        }
-        to_array_async(p, p.pinned, p.b);
-    }),
-    ("from an array, in a stream", |p| {
-        p.upload(p.a);
-        if p.mended {
-            p.joined(p.a, p.b);
-        }
-        from_array_async(p, p.pinned, p.b);
-    }),
-    ("to an array: the call waits", |p| match p.mended {
-        true => {
-            good(call!(p.raw, cuMemcpyHtoA_v2(ARRAY => usize, 0 => usize,
-                p.pinned => *mut c_void, 64 => usize)));
-            p.host_writes();
-        }
-        false => {
-            to_array_async(p, p.pinned, legacy());
-            p.host_writes();
-        }
-    }),
-    ("from an array: the call waits", |p| match p.mended {
-        true => {
-            good(call!(p.raw, cuMemcpyAtoH_v2(p.pinned => *mut c_void, ARRAY => usize,
-                0 => usize, 64 => usize)));
-            p.host_reads();
-        }
-        false => {
-            from_array_async(p, p.pinned, legacy());
-            p.host_reads();
-        }
-    }),
-    ("from the device to an array", |p| {
-        p.writes(p.a);
-        if p.mended {
-            p.raw.sync(p.a);
-        }
-        good(call!(p.raw, cuMemcpyDtoA_v2(ARRAY => usize, 0 => usize, p.buffer => u64,
-            64 => usize)));
-    }),
-    ("from an array to the device", |p| {
-        good(call!(p.raw, cuMemcpyAtoD_v2(p.buffer => u64, ARRAY => usize, 0 => usize,
-            64 => usize)));
-        if p.mended {
-            p.raw.sync(legacy());
-        }
-        p.reads(p.a);
-    }),
-    ("between arrays", |p| {
-        p.writes(p.a);
-        good(call!(p.raw, cuMemcpyAtoA_v2(ARRAY => usize, 0 => usize, ARRAY => usize,
-            64 => usize, 64 => usize)));
-        if p.mended {
-            p.joined(p.a, p.b);
-        }
-        p.reads(p.b);
-    }),
-];
-
-const OTHERS: [(&str, Program); 8] = [
-    ("between contexts: a third one's stream", |p| {
-        p.elsewhere(|_| {
-            let stream = p.raw.stream(NON_BLOCKING);
-            // The second row of the second layer.
-            p.set(stream, p.buffer + 128 + 32, 8);
-            if p.mended {
-                p.raw.sync(stream);
-            }
-            let (mut own, mut popped) = (p.context(), null_mut());
-            p.number(unsafe { (p.raw.cuCtxPopCurrent_v2)(&mut popped) });
-            peer(p, p.other, p.buffer);
-            std::mem::swap(&mut own, &mut popped);
-            p.number(unsafe { (p.raw.cuCtxPushCurrent_v2)(own) });
-            p.raw.sync(stream);
-        });
-    }),
-    ("between contexts: the host does not wait", |p| {
-        p.download(p.a);
-        peer(p, p.other, p.buffer);
-        if p.mended {
-            p.raw.sync(p.a);
-        }
-        p.host_reads();
-    }),
-    ("between contexts: their streams do", |p| {
-        peer(p, p.other, p.buffer);
-        p.writes(p.a);
-        if !p.mended {
-            p.writes(p.b);
-        }
-    }),
-    ("a batch: rows, and no bytes between them", |p| {
-        batch(p, &op(at(p.other, 0), at(p.buffer, 32)), p.a);
-        p.set(p.b, p.buffer + if p.mended { 16 } else { 47 }, 16);
-    }),
+const BATCHES: [(&str, Program); 3] = [
     ("a batch: rows that follow each other", |p| {
         batch(p, &op(at(p.other, 0), at(p.buffer, 32)), p.a);
         p.get(p.b, p.other + if p.mended { 32 } else { 31 }, 16);
@@ -227,15 +88,6 @@ const OTHERS: [(&str, Program); 8] = [
         let op = op(at(p.buffer, 32), [2, ARRAY, 0, 0, 0]);
         batch(p, &op, p.a);
         p.get(p.b, p.buffer + if p.mended { 64 } else { 128 + 60 }, 4);
-    }),
-    ("a copy with attributes", |p| {
-        let op = op(at(p.buffer, 0), [2, ARRAY, 0, 0, 0]);
-        good(call!(p.raw, cuMemcpy3DWithAttributesAsync(&op => *const Op, 0 => u64,
-            p.a => CUstream)));
-        if p.mended {
-            p.joined(p.a, p.b);
-        }
-        p.reads(p.b);
     }),
 ];
 
@@ -353,9 +205,9 @@ fn sources_are_read_when_the_attributes_say() {
 }
 
 #[test]
-fn copies_that_the_software_driver_lacks_have_their_order() {
-    aside("copies_that_the_software_driver_lacks_have_their_order", || {
-        for (what, program) in ARRAYS.into_iter().chain(OTHERS) {
+fn batches_of_rows_have_their_bytes() {
+    aside("batches_of_rows_have_their_bytes", || {
+        for (what, program) in BATCHES {
             for mended in [true, false] {
                 let raw = Raw::behind(builder(0), WITH_ARRAYS);
                 let desk = Desk::new(&raw, mended);

@@ -5,16 +5,12 @@ use std::ptr::{null, null_mut};
 
 use cuda_events::sys::{
     CUcontext, CUdevResource, CUdevResourceType, CUevent, CUgraph, CUgraphExec, CUgraphNode,
-    CUgreenCtx, CUresult, CUstream,
+    CUgreenCtx, CUstream,
 };
 use cuda_events_test_support::planted::{Desk, NON_BLOCKING, aside, builder};
-use cuda_events_test_support::raw::{Front, OK, Raw, call};
-use cuda_order_check_preload::Settings;
-use cuda_soft_driver::SoftDriver;
+use cuda_events_test_support::raw::{OK, Raw, call};
 
 use super::front::{FRONT, Program, found, judged_alike};
-
-unsafe extern "C" fn nothing(_: CUstream, _: CUresult, _: *mut c_void) {}
 
 /// A stream of a green context.
 fn green(p: &Desk<'_>) -> (CUgreenCtx, CUstream) {
@@ -39,26 +35,7 @@ fn end_green(p: &Desk<'_>, (context, stream): (CUgreenCtx, CUstream)) {
     }
 }
 
-const PLANTED: [(&str, Program); 10] = [
-    ("a callback is in the order of its stream", |p| {
-        p.writes(p.a);
-        let stream = if p.mended { p.a } else { p.b };
-        let code = call!(p.raw, cuStreamAddCallback(stream => CUstream,
-            Some(nothing) => Option<unsafe extern "C" fn(CUstream, CUresult, *mut c_void)>,
-            null_mut() => *mut c_void, 0 => u32));
-        assert_eq!(code, OK);
-        p.joined(stream, p.c);
-        p.reads(p.c);
-    }),
-    ("a stream of a green context", |p| {
-        let green = green(p);
-        p.set(green.1, p.buffer, 64);
-        if p.mended {
-            p.joined(green.1, p.b);
-        }
-        p.reads(p.b);
-        end_green(p, green);
-    }),
+const PLANTED: [(&str, Program); 6] = [
     ("a wait for the context of a green one", |p| {
         let green = green(p);
         p.set(green.1, p.buffer, 64);
@@ -110,26 +87,6 @@ const PLANTED: [(&str, Program); 10] = [
         p.number(unsafe { (p.raw.cuStreamDestroy_v2)(stream) });
         end_green(p, green);
     }),
-    ("a green context that waits", |p| {
-        let green = green(p);
-        p.writes(p.a);
-        p.record(0, p.a);
-        p.number(unsafe { p.raw.cuGreenCtxWaitEvent.unwrap()(green.0, p.e[0]) });
-        p.reads(if p.mended { green.1 } else { p.b });
-        end_green(p, green);
-    }),
-    ("nodes that come after others in a capture", |p| {
-        let raw = p.raw;
-        p.capture(p.c);
-        p.set(p.c, p.buffer, 32);
-        let (none, flags) = (null_mut(), u32::from(!p.mended));
-        // What comes next is after nothing, or after what it was after.
-        let update = raw.cuStreamUpdateCaptureDependencies.unwrap();
-        p.number(unsafe { update(p.c, none, 0, flags) });
-        p.set(p.c, p.buffer + 16, 32);
-        let exec = p.end_capture(p.c);
-        p.launch(exec, p.a);
-    }),
     ("a capture whose nodes come after others, and other streams", |p| {
         p.writes(p.a);
         p.capture(p.c);
@@ -176,132 +133,6 @@ const PLANTED: [(&str, Program); 10] = [
 fn other_calls_have_their_order() {
     aside("other_calls_have_their_order", || {
         judged_alike(&PLANTED);
-    });
-}
-
-/// Each has an address of its own.
-unsafe extern "C" fn done<const N: u32>() -> u32 {
-    std::hint::black_box(N) - N
-}
-
-/// What the software driver does not have: the call does nothing here, but the stand-in sees it.
-#[test]
-fn calls_that_the_software_driver_lacks_have_their_order() {
-    aside("calls_that_the_software_driver_lacks_have_their_order", || {
-        fn with_more(soft: &SoftDriver, name: &std::ffi::CStr) -> *mut c_void {
-            match name.to_bytes() {
-                b"cuMemcpyBatchAsync" => done::<1> as *mut c_void,
-                b"cuMemcpyBatchAsync_v2" => done::<2> as *mut c_void,
-                b"cuMemcpyWithAttributesAsync" => done::<3> as *mut c_void,
-                b"cuMemPrefetchAsync_v2" => done::<4> as *mut c_void,
-                b"cuMemMap" => done::<5> as *mut c_void,
-                b"cuMemUnmap" => done::<6> as *mut c_void,
-                b"cuMemRelease" => done::<7> as *mut c_void,
-                b"cuMemAddressFree" => done::<8> as *mut c_void,
-                _ => soft.resolve(name),
-            }
-        }
-        let front = Front {
-            install: |soft| {
-                cuda_order_check_preload::install(
-                    &|name| with_more(soft, name),
-                    &Settings::default(),
-                );
-            },
-            resolve: |soft, name| {
-                cuda_order_check_preload::target(name, &|name| with_more(soft, name))
-            },
-            declare: FRONT.declare,
-        };
-        let programs: [(&str, Program); 7] = [
-            ("a batch of copies", |p| {
-                p.writes(p.a);
-                if p.mended {
-                    p.joined(p.a, p.b);
-                }
-                let (to, from, bytes) = ([p.other, p.other + 64], [p.flag, p.buffer], [64, 64]);
-                let code = call!(p.raw, cuMemcpyBatchAsync(to.as_ptr() => *const u64,
-                    from.as_ptr() => *const u64, bytes.as_ptr() => *const usize, 2 => usize,
-                    null() => *const c_void, null() => *const usize, 0 => usize,
-                    null_mut() => *mut usize, p.b => CUstream));
-                assert_eq!(code, OK);
-            }),
-            ("a batch of copies, as it is since CUDA 13", |p| {
-                let (to, from, bytes) = ([p.buffer], [p.other], [64]);
-                let code = call!(p.raw, cuMemcpyBatchAsync_v2(to.as_ptr() => *const u64,
-                    from.as_ptr() => *const u64, bytes.as_ptr() => *const usize, 1 => usize,
-                    null() => *const c_void, null() => *const usize, 0 => usize,
-                    p.b => CUstream));
-                assert_eq!(code, OK);
-                if p.mended {
-                    p.joined(p.b, p.a);
-                }
-                p.reads(p.a);
-            }),
-            ("a copy with attributes", |p| {
-                p.writes(p.a);
-                if p.mended {
-                    p.joined(p.a, p.b);
-                }
-                let code = call!(p.raw, cuMemcpyWithAttributesAsync(p.other => u64,
-                    p.buffer => u64, 64 => usize, null() => *const c_void, p.b => CUstream));
-                assert_eq!(code, OK);
-            }),
-            ("an unmap waits for nothing", |p| {
-                let (at, bytes) = (0x7_0000_0000_u64, 1_usize << 21);
-                let map = || {
-                    call!(p.raw, cuMemMap(at => u64, bytes => usize, 0 => usize, 8 => u64,
-                        0 => u64))
-                };
-                assert_eq!(map(), OK);
-                (FRONT.declare)(Some(p.a), at + 64, 64, true);
-                if p.mended {
-                    p.raw.sync(p.a);
-                }
-                assert_eq!(call!(p.raw, cuMemUnmap(at => u64, bytes => usize)), OK);
-                assert_eq!(map(), OK);
-                (FRONT.declare)(Some(p.b), at + 64, 64, true);
-            }),
-            ("memory that is mapped no longer", |p| {
-                let (at, bytes) = (0x7_0000_0000_u64, 1_usize << 21);
-                let code = call!(p.raw, cuMemMap(at => u64, bytes => usize, 0 => usize,
-                    8 => u64, 0 => u64));
-                assert_eq!(code, OK);
-                if !p.mended {
-                    assert_eq!(call!(p.raw, cuMemUnmap(at => u64, bytes => usize)), OK);
-                }
-                (FRONT.declare)(Some(p.a), at + 64, 64, true);
-            }),
-            ("a handle and addresses that are given back order nothing", |p| {
-                p.writes(p.a);
-                assert_eq!(call!(p.raw, cuMemRelease(8 => u64)), OK);
-                let at = 0x7_0000_0000_u64;
-                assert_eq!(call!(p.raw, cuMemAddressFree(at => u64, 1 << 21 => usize)), OK);
-                if p.mended {
-                    p.joined(p.a, p.b);
-                }
-                p.reads(p.b);
-            }),
-            ("a prefetch orders nothing of other streams", |p| {
-                p.writes(p.a);
-                let stream = if p.mended { p.a } else { p.b };
-                let code = call!(p.raw, cuMemPrefetchAsync_v2(p.buffer => u64, 64 => usize,
-                    1_u64 => u64, 0 => u32, stream => CUstream));
-                assert_eq!(code, OK);
-                p.joined(stream, p.c);
-                p.reads(p.c);
-            }),
-        ];
-        for (what, program) in programs {
-            for mended in [true, false] {
-                let raw = Raw::behind(builder(0), front);
-                let desk = Desk::new(&raw, mended);
-                program(&desk);
-                desk.end();
-                let found = found();
-                assert_eq!(found.len(), usize::from(!mended), "{what}, mended: {mended}");
-            }
-        }
     });
 }
 
