@@ -13,7 +13,7 @@ use crate::decode::{
 use crate::division;
 use crate::flow::{Graph, NoGraph};
 use crate::instruction::is_access;
-use crate::parameters::address_half;
+use crate::parameters::{Cluster, address_half, cluster};
 use crate::polls::{is_fence, polls};
 use crate::ptx::{self, Module, PtxError};
 use crate::touch::Span;
@@ -257,6 +257,9 @@ impl Code {
         if let Some(axis) = axis(grid) {
             return Constant::Grid(axis);
         }
+        if let Some(cluster) = cluster(self.architecture, offset) {
+            return Constant::Cluster(cluster);
+        }
         let (base, size) = self.parameters;
         match (offset.checked_sub(base), address_half(self.architecture, offset)) {
             (Some(at), _) if at < size => Constant::Parameter(at),
@@ -278,6 +281,8 @@ pub(crate) enum Constant {
     Block(usize),
     /// The blocks of the grid along an axis.
     Grid(usize),
+    /// Something about the clusters that the grid consists of.
+    Cluster(Cluster),
     /// The parameters from this byte on.
     Parameter(u32),
     /// A half of the address by which parameters are read as memory is.

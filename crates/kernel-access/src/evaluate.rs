@@ -160,6 +160,8 @@ pub(crate) struct Evaluator<'a> {
     launch: Option<&'a Launch>,
     symbols: Symbols,
     parameters: HashMap<u32, Symbol>,
+    /// What constants say of clusters, by their offsets.
+    clusters: HashMap<u32, Symbol>,
     /// The parameters' address, and where it was read first.
     address: Option<(Symbol, usize)>,
     threads: [Symbol; 3],
@@ -219,6 +221,7 @@ impl<'a> Evaluator<'a> {
             launch,
             symbols,
             parameters: HashMap::default(),
+            clusters: HashMap::default(),
             address: None,
             threads,
             blocks,

@@ -146,6 +146,35 @@ pub(crate) fn address_half(architecture: u32, offset: u32) -> Option<u32> {
     offset.checked_sub(first).filter(|half| matches!(half, 0 | 4))
 }
 
+/// What a constant says of a launch's clusters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cluster {
+    /// How many blocks one has along an axis: `%cluster_nctaid`.
+    Size(usize),
+    /// How many there are along an axis: `%nclusterid`.
+    Count(usize),
+    /// How many blocks one has: `%cluster_nctarank`.
+    Blocks,
+    /// Whether they were asked for, how much shared memory all of one have, or a fraction by which the
+    /// compiler divides by a size.
+    Other,
+}
+
+/// What `ptxas` reads for these, before they are found by an index.
+pub(crate) fn cluster(architecture: u32, offset: u32) -> Option<Cluster> {
+    if architecture != 90 {
+        return None;
+    }
+    let axis = |first: u32| (offset - first) as usize / 4;
+    Some(match offset {
+        0x13c | 0x140 | 0x150 | 0x154 | 0x158 => Cluster::Other,
+        0x144 | 0x148 | 0x14c => Cluster::Size(axis(0x144)),
+        0x15c | 0x160 | 0x164 => Cluster::Count(axis(0x15c)),
+        0x188 => Cluster::Blocks,
+        _ => return None,
+    })
+}
+
 /// Whether the word before the parameters is one of those that compilers read: the sizes of the
 /// launch, the stack, where local memory is among all addresses, the descriptor of global memory, and
 /// what PTX has as `%dynamic_smem_size`, `%total_smem_size`, `%gridid`, `%nsmid` and `%envreg` (the
@@ -169,5 +198,6 @@ fn is_launch_constant(architecture: u32, offset: u32) -> bool {
     let ranges = [sizes, numbers, environment];
     ranges.iter().chain(&pairs).any(|range| range.contains(&offset))
         || words.contains(&offset)
+        || offset.is_multiple_of(4) && cluster(architecture, offset).is_some()
         || offset == stack
 }

@@ -60,6 +60,27 @@ fn special_registers_go_to_one_register_or_two() {
     }
 }
 
+/// As many registers as the product has columns: one for two floats, or four halves.
+#[test]
+fn products_go_to_as_many_registers_as_they_have() {
+    for (bits, count) in [
+        // HGMMA.64x8x8.F32.TF32, .64x96x8.F32.TF32, .64x256x16.F32.BF16
+        (0x000f_e800_0c70_28ff_0400_0000_2018_79f0_u128, 4),
+        (0x000f_e800_0c70_28ff_0560_0000_3018_79f0, 48),
+        (0x000f_e200_0c70_18ff_03e0_0000_0c18_79f0, 128),
+        // HGMMA.64x16x16.F16, .64x128x16.F16, .64x256x16.F16
+        (0x000f_e400_0870_0034_0020_0000_2818_79f0, 4),
+        (0x000f_e800_0c70_00ff_01e0_0000_1418_79f0, 32),
+        (0x000f_e800_0c70_00ff_03e0_0000_2418_79f0, 64),
+        // QGMMA.64x128x32.F32.E4M3.E5M2, IGMMA.64x64x32.S8.S8: of that it is not known
+        (0x000f_e200_0c70_28ff_01e0_0000_0c18_79f3, 64),
+        (0x000f_e800_0c74_10ff_01e0_0000_2018_79f1, 128),
+    ] {
+        let all = decode(90, &bits.to_le_bytes()).expect("whole instructions");
+        assert_eq!(all[0].destination, Some((Register::General(24), count)), "{bits:x}");
+    }
+}
+
 #[test]
 fn every_operand_of_the_accesses_counts() {
     let mut accesses = 0;

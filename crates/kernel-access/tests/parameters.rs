@@ -115,11 +115,25 @@ fn an_instruction_that_could_read_anything_makes_it_unknown() {
             90 => (vec![0x40, 0xbc, 0x30, 0x34, 0x2c, 0x114, 0x10c], [0x3c, 0xc0, 0x38]),
             _ => (vec![0xd0, 0x10c, 0x140, 0x144, 0x16c, 0x2d0], [0xcc, 0x110, 0x148]),
         };
+        // What it makes of what PTX has about clusters.
+        let (clusters, behind) = match architecture {
+            90 => (
+                (0x13c..0x168).step_by(4).chain([0x188]).collect(),
+                vec![0x138, 0x168, 0x184, 0x18c],
+            ),
+            _ => (Vec::new(), vec![0x13c]),
+        };
+        let clusters = clusters.into_iter().map(|offset| (offset, true));
+        let behind = behind.into_iter().map(|offset| (offset, false));
         let last_of_environment = numbers[1];
         let numbers = numbers.into_iter().map(|offset| (offset, true));
         let beside = beside.into_iter().chain(others).map(|offset| (offset, false));
-        for (offset, known) in
-            [(local, true), (local + 4, true)].into_iter().chain(numbers).chain(beside)
+        for (offset, known) in [(local, true), (local + 4, true)]
+            .into_iter()
+            .chain(numbers)
+            .chain(beside)
+            .chain(clusters)
+            .chain(behind)
         {
             let wanted = if known { Ok(vec![(8, 20)]) } else { Err(Unread::Address(at)) };
             let bits = 0x000f_e400_0000_0f00_0000_0000_0001_7a02 | offset << 38;

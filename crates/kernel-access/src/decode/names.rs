@@ -263,6 +263,11 @@ pub(super) fn other(bits: Bits, to: &mut Instruction) -> bool {
         Writes::No => None,
         // It asks, and has a predicate only.
         Writes::General(_) if name == "SYNCS" && bits.form() == Form::ThirdImmediate => None,
+        // Of a product with so many columns, eight at a time: floats of 32 bits, or halves.
+        Writes::General(_) if matches!(name, "HGMMA" | "QGMMA") => {
+            let each = if bits.bit(75) { 4 } else { 2 };
+            Some((bits.general(16), (bits.field(53, 58) as u8 + 1) * each))
+        }
         Writes::General(_) if name == "F2F" && bits.field(75, 77) != 3 => {
             Some((bits.general(16), 1))
         }

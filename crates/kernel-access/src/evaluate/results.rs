@@ -8,10 +8,17 @@ use crate::instruction::{ZERO, after, permuted, registers_of_a_source};
 use crate::words::{MEMORY, Words};
 
 /// Instructions whose result is a number with a fraction, or numbers packed: never an address.
-const FRACTIONS: [&str; 15] = [
-    "FADD", "FMUL", "FFMA", "MUFU", "MUFU.RCP", "F2FP", "HADD2", "HMUL2", "HFMA2", "HMMA", "HGMMA",
-    "DADD", "DMUL", "DFMA", "DMMA",
+const FRACTIONS: [&str; 14] = [
+    "FADD", "FMUL", "FFMA", "MUFU", "MUFU.RCP", "F2FP", "HADD2", "HMUL2", "HFMA2", "HMMA", "DADD",
+    "DMUL", "DFMA", "DMMA",
 ];
+
+/// Products of matrices that are in the memory of a block, and the states of barriers and of the memory
+/// of a tensor core: no address is made from a parameter by them.
+const NEVER_OF_PARAMETERS: [&str; 6] = ["HGMMA", "IGMMA", "BGMMA", "QGMMA", "SYNCS", "UTCATOMSWS"];
+
+/// Those that write as many registers as the decoder says.
+const EXACT: [&str; 2] = ["HGMMA", "QGMMA"];
 
 impl Evaluator<'_> {
     /// What the instruction writes.
@@ -48,6 +55,11 @@ impl Evaluator<'_> {
                         Some(vec![Form::symbol(self.blocks[usize::from(number - 0x25)])])
                     }
                     (0, Some((_, 1))) => Some(vec![self.fresh((0, 31), (0, 31), &Words::new())]),
+                    // The block's place in its cluster.
+                    (0x88, Some((_, 1))) => {
+                        let all = (0, self.most_of_a_cluster() - 1);
+                        Some(vec![self.fresh(all, all, &Words::new())])
+                    }
                     (_, Some((_, 1))) => Some(vec![self.single(&Words::new())]),
                     _ => None,
                 }
@@ -225,10 +237,14 @@ impl Evaluator<'_> {
     /// Any numbers, into which what the instruction reads may have flowed.
     pub(super) fn unknown(&mut self, state: &State, one: &Instruction) -> (Vec<Form>, Vec<Truth>) {
         let mut words = Words::new();
-        if one.sources.is_empty() && matches!(one.operation, Operation::Other(_)) {
+        let is_apart =
+            matches!(one.operation, Operation::Other(name) if NEVER_OF_PARAMETERS.contains(&name));
+        if is_apart {
+            words.insert(MEMORY);
+        } else if one.sources.is_empty() && matches!(one.operation, Operation::Other(_)) {
             words = self.all();
         }
-        for source in &one.sources {
+        for source in one.sources.iter().filter(|_| !is_apart) {
             match source.operand {
                 Operand::Register(mut register) => {
                     let count = registers_of_a_source(one.operation);
@@ -264,7 +280,7 @@ impl Evaluator<'_> {
         for _ in 1..count {
             register = after(register);
             // It may write fewer registers: what was in this one may still be there.
-            if matches!(one.operation, Operation::Other(_)) {
+            if matches!(one.operation, Operation::Other(name) if !EXACT.contains(&name)) {
                 let old = self.register(state, register);
                 self.symbols.words(&old, &mut words);
             }

@@ -9,7 +9,11 @@ use crate::decode::{INSTRUCTION, Operand, Predicate, Register, Source};
 use crate::facts::Facts;
 use crate::form::{Form, SINGLE, gcd};
 use crate::instruction::after;
+use crate::parameters::Cluster;
 use crate::words::{ADDRESS, MEMORY, Words};
+
+/// How many blocks a cluster has at most.
+const MOST_OF_A_CLUSTER: i128 = 16;
 
 impl Evaluator<'_> {
     pub(super) fn predicate(&self, state: &State, predicate: Predicate) -> Truth {
@@ -305,6 +309,7 @@ impl Evaluator<'_> {
             }
             (0, Constant::Block(axis)) if bytes == 4 => self.sizes[0][axis].clone(),
             (0, Constant::Grid(axis)) if bytes == 4 => self.sizes[1][axis].clone(),
+            (0, Constant::Cluster(what)) if bytes == 4 => self.cluster(low, what),
             (0, Constant::Block(_) | Constant::Grid(_)) => {
                 // Two sizes at once.
                 let sizes = [low, low + 4].map(|at| match self.code.constant(at) {
@@ -321,6 +326,26 @@ impl Evaluator<'_> {
             }
             _ => any(self, &Words::from([MEMORY])),
         }
+    }
+
+    /// What the constant says of the clusters, which are parts of the grid.
+    fn cluster(&mut self, offset: u32, what: Cluster) -> Form {
+        let along = |axis: usize| self.sizes[1][axis].as_number().unwrap_or(i32::MAX.into());
+        let most = match what {
+            Cluster::Size(axis) => along(axis).min(MOST_OF_A_CLUSTER),
+            Cluster::Count(axis) => along(axis),
+            Cluster::Blocks => self.most_of_a_cluster(),
+            Cluster::Other => SINGLE - 1,
+        };
+        let symbols = &mut self.symbols;
+        let fixed = || symbols.fixed(0, most, Words::new());
+        Form::symbol(*self.clusters.entry(offset).or_insert_with(fixed))
+    }
+
+    /// How many blocks of the grid can be one.
+    pub(super) fn most_of_a_cluster(&self) -> i128 {
+        let blocks = self.sizes[1].iter().map(|size| size.as_number().unwrap_or(i32::MAX.into()));
+        blocks.product::<i128>().clamp(1, MOST_OF_A_CLUSTER)
     }
 
     /// The numbers that an index chooses from, if they are known.

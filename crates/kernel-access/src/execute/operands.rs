@@ -54,6 +54,8 @@ impl State<'_> {
             Constant::Parameter(at) => self.launch.parameter(at, bytes),
             // What is read there is not what its memory holds.
             Constant::Address(_) | Constant::Unknown => None,
+            // A launch does not say which clusters it has.
+            Constant::Cluster(_) => None,
             // Two sizes may be read at once.
             Constant::Block(_) | Constant::Grid(_) => {
                 let mut number = 0;
