@@ -211,3 +211,89 @@ impl Contexts {
         stream
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use core::sync::atomic::Ordering::Relaxed;
+
+    use super::*;
+    use crate::engine::Engine;
+
+    fn point() -> Arc<Point> {
+        Engine::new(0).new_point(false, None)
+    }
+
+    fn one() -> Contexts {
+        let mut all = Contexts::new();
+        all.add(0, 0x10);
+        all
+    }
+
+    /// Whatever is left of a context's work, in its streams or elsewhere, who waits is woken by it. A
+    /// primary context that is retained again has nothing of its last life.
+    #[test]
+    fn what_a_context_had_ends_with_it() {
+        let has: [fn(&mut Contexts, &Arc<Point>); 3] = [
+            |all, _| _ = all[0].busy.insert(3),
+            |all, end| all.add_launch_elsewhere(0, end),
+            |all, end| all.add_copy_elsewhere(0, end),
+        ];
+        for (what, has) in has.into_iter().enumerate() {
+            let (mut all, end) = (one(), point());
+            assert!(all.is_drained(0));
+            has(&mut all, &end);
+            assert!(!all.is_drained(0), "{what}");
+            assert_eq!(end.wanted.load(Relaxed), what > 0);
+            all.end(0);
+            all.revive(0);
+            assert!(all.is_drained(0), "{what}");
+        }
+        let mut all = one();
+        all.set_legacy_stream(0, 3);
+        all.add_waits(0, core::iter::once(ContextWait::Point(point())));
+        all.end(0);
+        all.revive(0);
+        assert!(all.legacy_stream(0).is_none() && all[0].waits.is_empty());
+    }
+
+    /// They fail once, with those that are in the same primary context; what has ended does not.
+    #[test]
+    fn contexts_fail_together() {
+        let (trap, fault) = (CUresult(719), CUresult(700));
+        let mut all = Contexts::new();
+        for (context, primary) in [(0, 0), (1, 0), (2, 2), (3, 0)] {
+            all.add(context, 0x10);
+            all.set_primary(context, primary);
+        }
+        all.end(3);
+        let failures = |all: &Contexts| [0, 1, 2, 3].map(|context| all.failure(context));
+        assert!(all.fail_with(1, trap) && !all.fail_with(0, fault) && !all.fail_with(9, fault));
+        assert_eq!(failures(&all), [Some(trap), Some(trap), None, None]);
+        all.end(2);
+        assert!(!all.fail_with(2, fault));
+        all.revive(2);
+        assert!(all.fail_with(2, fault));
+        assert_eq!(failures(&all), [Some(trap), Some(trap), Some(fault), None]);
+    }
+
+    /// What is done is let go with the next that comes.
+    #[test]
+    fn points_that_are_done_are_not_kept() {
+        let (mut all, done) = (one(), point());
+        for again in 0..2 {
+            all.add_launch_elsewhere(0, &done);
+            all.add_copy_elsewhere(0, &done);
+            all.add_waits(0, core::iter::once(ContextWait::Point(done.clone())));
+            let kept = [all[0].elsewhere.len(), all[0].copies.len(), all[0].waits.len()];
+            assert_eq!(kept, [1; 3], "{again}");
+            let wanted = all.copies_elsewhere(&[0]);
+            assert_eq!((wanted.len(), wanted[0].wanted.load(Relaxed)), (1, true));
+            done.done.store(true, Relaxed);
+        }
+        // A stream is after the waits of its context, and one that only collects work is not.
+        let [stream, collector] = [all.new_stream(0, 7, (0, 0), false, 2), all.new_collector(0, 8)];
+        assert_eq!((stream.context_waits_seen, collector.context_waits_seen), (0, 2));
+        let channels = [(); 3].map(|()| all.new_stream(0, 7, (0, 0), false, 2).channel);
+        assert_eq!((stream.channel, channels), (0, [1, 0, 1]), "one after the other");
+    }
+}

@@ -124,3 +124,55 @@ pub(crate) fn timer_thread(machine: &'static Machine, epoch: u64) {
         state.running().end_busy();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use super::*;
+    use crate::engine::work::{Job, Work};
+    use crate::machine::config::Time;
+    use crate::memory::work::MemoryWork;
+    use crate::memory::{Keeper, Place};
+
+    /// Time goes on when nothing else is left to do: a function of the program that runs may wait for
+    /// it, and one that is held back does not begin.
+    #[test]
+    fn time_passes_when_nothing_else_is_left() {
+        const NOW: Passing = Passing::Now;
+        const SOON: Passing = Passing::Soon;
+        const NO: Passing = Passing::No;
+        let jobs = |count: usize| -> VecDeque<Job> {
+            let place = || Place { address: 0, keeper: Keeper::Program };
+            let work = || MemoryWork::Copy { to: place(), from: place(), bytes: 0 };
+            let job = || Job { stream: 0, id: 0, at: 0, work: Work::Memory(work()) };
+            (0..count).map(|_| job()).collect()
+        };
+        // The jobs of host functions, whether they are held, those of memory, those that run, and
+        // those of them that are functions.
+        for (host, held, pool, running, in_host, expected) in [
+            (0, false, 0, 0, 0, NOW),
+            (1, false, 0, 0, 0, SOON),
+            (1, true, 0, 0, 0, NOW),
+            (0, false, 1, 0, 0, NO),
+            (0, false, 0, 1, 1, SOON),
+            (0, true, 0, 1, 1, SOON),
+            (0, false, 0, 1, 0, NO),
+            (1, true, 0, 2, 1, NO),
+        ] {
+            let mut engine = Engine::new(0);
+            engine.clock.start(Time::Virtual);
+            let all = &mut engine.jobs;
+            (all.host, all.pool, all.host_held) = (jobs(host), jobs(pool), held);
+            (all.running, all.in_host) = (running, in_host);
+            assert_eq!(engine.passing(), NO, "nothing is busy, and nobody waits");
+            engine.busy.until.insert((7, 1), (0, 0));
+            assert_eq!(engine.passing(), expected, "{host} {held} {pool} {running} {in_host}");
+            engine.busy.clear();
+            engine.waits.limits.insert((7, 1));
+            assert_eq!(engine.passing(), expected, "a wait has a limit");
+            engine.clock.start(Time::Real);
+            assert_eq!(engine.passing(), NO, "real time passes by itself");
+        }
+    }
+}

@@ -40,13 +40,48 @@ impl Threads {
     /// Has a thread look again, for as long as a stream waits for other processes.
     pub(super) fn listen_for(&mut self, wait: &Wait) {
         if let Some(thread) = self.listen.as_ref().and_then(|listen| listen(wait)) {
-            self.handles.retain(|thread| !thread.is_finished());
-            self.handles.push(thread);
+            self.keep(thread);
         }
+    }
+
+    /// Keeps a new thread, and no longer those that have ended.
+    fn keep(&mut self, thread: JoinHandle<()>) {
+        self.handles.retain(|thread| !thread.is_finished());
+        self.handles.push(thread);
     }
 
     /// How many do jobs.
     pub(super) fn for_jobs(&self) -> usize {
         self.host + self.pool + self.device
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Threads;
+
+    /// A step of a seeded scheduler waits until all of them have begun.
+    #[test]
+    fn all_kinds_of_threads_do_jobs() {
+        let mut threads = Threads::new();
+        (threads.host, threads.pool, threads.device) = (1, 20, 300);
+        (threads.ticker, threads.timer, threads.pool_idle) = (1, 1, 1);
+        assert_eq!(threads.for_jobs(), 321);
+    }
+
+    /// The threads that have ended are let go when another one begins.
+    #[test]
+    fn threads_that_listen_are_kept_while_they_run() {
+        let mut threads = Threads::new();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let over = std::thread::spawn(|| ());
+        while !over.is_finished() {
+            std::thread::yield_now();
+        }
+        threads.handles = vec![over, std::thread::spawn(move || _ = ended.recv())];
+        threads.keep(std::thread::spawn(|| ()));
+        drop(end);
+        assert_eq!(threads.handles.len(), 2);
+        threads.handles.into_iter().for_each(|thread| thread.join().expect("it ends"));
     }
 }

@@ -259,6 +259,76 @@ fn repeated(value: u32, width: usize) -> u64 {
 mod tests {
     use super::*;
 
+    fn at(address: usize) -> Place {
+        Place { address, keeper: Keeper::Program }
+    }
+
+    /// What a stream may wait for has the bytes of a word, and is where one may be.
+    #[test]
+    fn a_word_is_all_that_is_written() {
+        for (address, bytes, expected) in [
+            (0x1000, 4, Some(4)),
+            (0x1000, 8, Some(8)),
+            (0x1004, 4, Some(4)),
+            (0x1004, 8, None),
+            (0x1002, 4, None),
+            (0x1000, 2, None),
+            (0x1000, 16, None),
+        ] {
+            let set = MemoryWork::Set { to: at(address), value: 0, width: 2, count: bytes / 2 };
+            let copy = MemoryWork::Copy { to: at(address), from: at(0x2001), bytes };
+            for work in [set, copy] {
+                let word = work.word().map(|word| word.cell());
+                let found = word.map(|cell| (cell.address, usize::from(cell.bytes)));
+                assert_eq!(found, expected.map(|bytes| (address as u64, bytes)), "{work:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_kib_takes_a_nanosecond() {
+        for (bytes, ns) in [(0, 0), (1023, 0), (1024, 1), (4095, 3), (1 << 20, 1024)] {
+            let set = MemoryWork::Set { to: at(0), value: 0, width: 1, count: bytes };
+            let copy = MemoryWork::Copy { to: at(0), from: at(0), bytes };
+            assert_eq!((set.virtual_ns(), copy.virtual_ns()), (ns, ns), "{bytes}");
+        }
+    }
+
+    /// What was copied aside was read before, whatever the program does there since.
+    #[test]
+    fn a_copy_from_aside_reads_nothing_of_the_programs() {
+        use cuda_order_check_engine::AccessKind;
+        let extent = Extent { width: 8, height: 2, depth: 1 };
+        for (keeper, count) in [(Keeper::Program, 1), (Keeper::Staged([0; 64][..].into()), 0)] {
+            let from = || Place { address: 0x1000, keeper: keeper.clone() };
+            let block = |place| Block { place, pitch: 32, slice: 64 };
+            let rows = CopyRows { to: block(at(0x2000)), from: block(from()), extent };
+            for work in [
+                MemoryWork::Copy { to: at(0x2000), from: from(), bytes: 8 },
+                MemoryWork::CopyRows(Box::new(rows)),
+            ] {
+                let reads = work.accesses(None, |all| {
+                    let reads = all.iter().filter(|access| access.kind == AccessKind::Read);
+                    reads.filter(|read| !read.range.is_empty()).count()
+                });
+                assert_eq!(reads, count, "{work:?}");
+            }
+        }
+    }
+
+    /// As a memset has it in memory.
+    #[test]
+    fn a_value_is_repeated_in_its_width() {
+        let all = [1, 2, 4].map(|width| repeated(0x8877_6655, width));
+        assert_eq!(all, [0x5555_5555_5555_5555, 0x6655_6655_6655_6655, 0x8877_6655_8877_6655]);
+        let set = |width, give: fn(&[Access]) -> bool| {
+            MemoryWork::Set { to: at(0x1000), value: 0x55, width, count: 4 }.accesses(None, give)
+        };
+        let is_filled =
+            |all: &[Access]| *all == [Access::write(0x1000, 4).filled(0x5555_5555_5555_5555)];
+        assert!(set(1, is_filled));
+    }
+
     /// The bytes after the copy change nothing.
     #[test]
     fn a_small_copys_content_is_of_its_bytes() {

@@ -68,8 +68,9 @@ fn what_orders_without_a_call_is_no_report() {
     aside("what_orders_without_a_call_is_no_report", || {
         for seed in 0..2 {
             let raw = checked(seed);
-            let programs: [fn(&Desk<'_>); 5] = [
+            let programs: [fn(&Desk<'_>); 6] = [
                 host_signals,
+                host_takes_signals_back,
                 host_polls,
                 host_function_waits,
                 host_function_tells,
@@ -103,6 +104,34 @@ fn host_signals(p: &Desk<'_>) {
     p.raw.sync(p.a);
     word(p).store(1, std::sync::atomic::Ordering::Release);
     p.raw.sync(p.b);
+}
+
+/// In each round a stream waits for a value that another one writes, in any way, and the host sets it
+/// back after that: the wait of the next round is none for the write of the last one.
+fn host_takes_signals_back(p: &Desk<'_>) {
+    use std::sync::atomic::Ordering;
+    let (wait, write) = (p.raw.cuStreamWaitValue32_v2, p.raw.cuStreamWriteValue32_v2);
+    let (wait, write) = (wait.expect("it has it"), write.expect("it has it"));
+    // A word of pinned memory that is 1.
+    let one = unsafe { std::sync::atomic::AtomicU32::from_ptr(word(p).as_ptr().add(1)) };
+    one.store(1, Ordering::Release);
+    for way in 0..3 {
+        for _ in 0..2 {
+            p.number(unsafe { wait(p.b, word_address(p), 1, GEQ) });
+            p.reads(p.b);
+            p.writes(p.a);
+            p.number(unsafe {
+                match way {
+                    0 => write(p.a, word_address(p), 1, 0),
+                    1 => (p.raw.cuMemsetD32Async)(word_address(p), 1, 1, p.a),
+                    _ => (p.raw.cuMemcpyHtoDAsync_v2)(word_address(p), one.as_ptr().cast(), 4, p.a),
+                }
+            });
+            p.raw.sync(p.b);
+            p.raw.sync(p.a);
+            word(p).store(0, Ordering::Release);
+        }
+    }
 }
 
 /// The host polls a value that a stream writes, and then goes on in another stream.
