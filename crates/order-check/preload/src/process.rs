@@ -1,12 +1,12 @@
 //! The end of the process by a signal, or without the handlers of the exit.
 
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::io::{Error, Write};
 
 use cuda_order_check_engine::pipe::without_signal;
 
-use crate::pinned::faults::{Ends, default_action, ends_by, is_inside, register};
+use crate::pinned::faults::{Ends, default_action, ends_by, register};
 use crate::report::summary::{summary, waits_for_lock};
 use crate::walk;
 
@@ -29,7 +29,7 @@ static WRITTEN: AtomicBool = AtomicBool::new(false);
 const PATIENCE: u32 = 10_000;
 const ASLEEP: u32 = 200;
 /// The thread's number, from its beginning.
-static NUMBER: AtomicI32 = AtomicI32::new(0);
+static NUMBER: AtomicU32 = AtomicU32::new(0);
 
 /// Has the summary written also if a signal ends the process.
 pub fn watch_process() {
@@ -41,24 +41,32 @@ fn has_thread() -> bool {
     PROCESS.load(Ordering::Acquire) == std::process::id()
 }
 
+/// Wakes who waits for this word.
+fn wake(word: &'static AtomicU32) {
+    let flags = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: a word that lives as long as the process.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), flags, 1) };
+}
+
+/// Waits while the word is 0, or until it is woken; without a time for ever.
+fn wait(word: &'static AtomicU32, time: Option<&libc::timespec>) {
+    let flags = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+    let time = time.map_or(core::ptr::null(), core::ptr::from_ref);
+    // SAFETY: as above, and a time or NULL.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), flags, 0, time) };
+}
+
 /// Asks the thread. A handler may call it.
 fn want(signal: c_int) {
     WANTED.fetch_or(1 << signal, Ordering::Release);
-    let flags = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
-    // SAFETY: a word that lives as long as the process.
-    unsafe { libc::syscall(libc::SYS_futex, WANTED.as_ptr(), flags, 1) };
+    wake(&WANTED);
 }
 
 /// What the thread is asked for next.
 fn wanted() -> u32 {
     loop {
         match WANTED.swap(0, Ordering::Acquire) {
-            0 => {
-                let flags = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
-                let for_ever: *const libc::timespec = core::ptr::null();
-                // SAFETY: as above. It returns at once if the word is no longer 0.
-                unsafe { libc::syscall(libc::SYS_futex, WANTED.as_ptr(), flags, 0, for_ever) };
-            }
+            0 => wait(&WANTED, None),
             bits => return bits,
         }
     }
@@ -68,7 +76,8 @@ fn wanted() -> u32 {
 fn watch_signals() {
     let ends = || {
         // SAFETY: it has no preconditions.
-        NUMBER.store(unsafe { libc::gettid() }, Ordering::Release);
+        NUMBER.store(unsafe { libc::gettid() }.unsigned_abs(), Ordering::Release);
+        wake(&NUMBER);
         loop {
             let bits = wanted();
             summary();
@@ -82,14 +91,8 @@ fn watch_signals() {
     if all_signals_blocked(|| thread.spawn(ends)).is_err() {
         return;
     }
-    // It allocates as it begins, and a signal that the program gets next would interrupt that. A second
-    // at most.
-    for _ in 0..PATIENCE {
-        if NUMBER.load(Ordering::Acquire) != 0 {
-            break;
-        }
-        pause(100_000);
-    }
+    // It allocates as it begins, and a signal that the program gets next would interrupt that.
+    wait(&NUMBER, Some(&libc::timespec { tv_sec: 1, tv_nsec: 0 }));
     ends_by(Ends { instead_of, is_own });
     PROCESS.store(std::process::id(), Ordering::Release);
     for signal in SIGNALS {
@@ -188,15 +191,11 @@ fn is_written() -> bool {
         if asleep == ASLEEP {
             return false;
         }
-        pause(1_000_000);
+        let time = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+        // SAFETY: a time, and no place for what is left of it.
+        unsafe { libc::nanosleep(&time, core::ptr::null_mut()) };
     }
     false
-}
-
-fn pause(nanoseconds: libc::c_long) {
-    let time = libc::timespec { tv_sec: 0, tv_nsec: nanoseconds };
-    // SAFETY: a time, and no place for what is left of it.
-    unsafe { libc::nanosleep(&time, core::ptr::null_mut()) };
 }
 
 /// Whether the thread sleeps, by the letter after its name, which is in brackets. On a busy machine
@@ -229,7 +228,7 @@ extern "C" fn on_signal(signal: c_int) {
         want(signal);
         // A program that sends itself the signal does not expect to go on. But this thread may have
         // what the summary needs: an allocator's lock, say.
-        if !is_inside() && is_written() {
+        if is_written() {
             end(signal);
         }
     }

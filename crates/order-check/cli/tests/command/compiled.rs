@@ -74,13 +74,19 @@ pub(super) fn run_compiled(
     options: &[&str],
     program: &[&str],
 ) -> (Output, String) {
+    let mut command = checks_compiled(folder, options, program);
+    let output = command.output().expect("the command is there");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output, errors)
+}
+
+/// What runs a program of the folder so.
+pub(super) fn checks_compiled(folder: &Folder, options: &[&str], program: &[&str]) -> Command {
     let mut command = Command::new("timeout");
     command.args(["-s", "KILL", "30", env!("CARGO_BIN_EXE_cuda-order-check"), "run", "--library"]);
     command.arg(shared_library()).args(options).arg("--").args(program);
     command.current_dir(&folder.0).env("XDG_CACHE_HOME", folder.0.join("cache"));
-    let output = command.output().expect("the command is there");
-    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    (output, errors)
+    command
 }
 
 /// A program that nobody changed, and no GPU: what its kernel writes is known from its image.
@@ -284,6 +290,7 @@ fn signals_are_as_without_the_checker() {
         ("default", None, Some(libc::SIGTERM)),
         ("default again", None, Some(libc::SIGTERM)),
         ("suspended", None, Some(libc::SIGTERM)),
+        ("flags", Some(0), None),
     ] {
         let (done, errors) = run_compiled(&folder, &[], &["./signals", what]);
         let ended = (done.status.code(), done.status.signal());
@@ -305,6 +312,7 @@ const SIGNALS: &str = r#"
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define CALL(name, types, values) \
@@ -355,6 +363,14 @@ int main(int count, char **words)
             _exit(write(pipes[1], "", 1) != 1);
         }
         return !(read(pipes[0], &byte, 1) == -1 && errno == EINTR);
+    }
+    if (!strcmp(words[1], "flags")) {
+        /* Of the checker's own, which the system alone shows. */
+        struct { void (*handler)(int); unsigned long flags, restorer, mask; } own;
+        const unsigned long all = SA_RESTART | SA_ONSTACK;
+        if (syscall(SYS_rt_sigaction, SIGTERM, 0, &own, 8) || own.handler == SIG_DFL)
+            return 13;
+        return (own.flags & all) != all;
     }
     if (!strcmp(words[1], "suspended")) {
         sigset_t only, none;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::Folder;
-use super::compiled::{compiled, run_compiled};
+use super::compiled::{checks_compiled, compiled, run_compiled};
 
 use cuda_test_harness::{say_not_run, shared_library};
 
@@ -140,6 +140,12 @@ fn an_end_in_a_handler_says_if_there_is_no_summary() {
         // longer once.
         assert!((0..5).any(is_soon), "{how}");
     }
+    // Nobody reads standard error any more: the status is the program's own all the same.
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let mut command = checks_compiled(&folder, &[], &["./handler", "locked"]);
+    let status = command.stderr(writer).status().expect("the command is there");
+    assert_eq!(status.code(), Some(7), "{status:?}");
 }
 
 const HANDLER: &str = r#"
