@@ -471,6 +471,7 @@ fn copies_are_counted_once() {
 /// first, and also if the real library gives that itself.
 #[test]
 fn a_function_is_looked_up_as_it_is_exported() {
+    let _turn = TURN.lock();
     let [real, own, alias] = [0x1000, 0x2000, 0x3000].map(core::ptr::without_provenance::<c_void>);
     super::exported(real, own);
     super::exported(real, alias);
@@ -478,5 +479,41 @@ fn a_function_is_looked_up_as_it_is_exported() {
     let of = |function: *const c_void| all.get(&function.addr()).copied();
     assert_eq!([real, own, alias].map(of), [Some(0x2000), Some(0x2000), Some(0x3000)]);
     drop(all);
+    super::EXPORTED.write().expect("nobody panics with it").clear();
+}
+
+/// What a look-up of the driver means: a name, the address that it has given, and what it returned.
+#[test]
+fn what_was_looked_up_is_in_front_of_the_function() {
+    let _turn = TURN.lock();
+    let at = core::ptr::without_provenance_mut::<c_void>;
+    let [real, own, hooked, other] = [0x1000, 0x2000, 0x3000, 0x4000].map(at);
+    let place = &crate::table::REAL[0];
+    let before = place.swap(hooked, Ordering::Relaxed);
+    let hook = super::hook_of(hooked).expect("it is hooked");
+    let unlisted = |name: &CStr| super::unlisted().contains(name.to_str().expect("it is text"));
+    let looked_up = |code: Code, name: Option<&CStr>, given: *mut c_void| {
+        let mut function = given;
+        let name = name.map_or(core::ptr::null(), CStr::as_ptr);
+        // SAFETY: NULL or a C string, and a place for the address.
+        unsafe { super::looked_up(code, name, &mut function) };
+        function
+    };
+    // Without exports nothing is known of those that are missing.
+    let first = c"cuTestGetFirst";
+    assert_eq!((looked_up(0, Some(first), other), unlisted(first)), (other, false));
+    super::exported(real, own);
+    for (name, code, given, expected, is_unlisted) in [
+        (c"cuTestGetExported", 0, real, own, false),
+        (c"cuTestGetRefused", 1, real, real, false),
+        (c"cuTestGetNothing", 0, core::ptr::null_mut(), core::ptr::null_mut(), false),
+        (c"cuTestGetHooked", 0, hooked, hook, false),
+        (c"cuTestGetOther", 0, other, other, true),
+    ] {
+        assert_eq!(looked_up(code, Some(name), given), expected, "{name:?}");
+        assert_eq!(unlisted(name), is_unlisted, "{name:?}");
+    }
+    assert_eq!(looked_up(0, None, other), other);
+    place.store(before, Ordering::Relaxed);
     super::EXPORTED.write().expect("nobody panics with it").clear();
 }

@@ -101,6 +101,31 @@ fn a_graph_is_defined_once_for_all_of_its_changes() {
     assert_eq!(defined(), 4);
 }
 
+/// After a change of which only the name is known, the nodes are not the launch's: before the next
+/// one, and where another change has come before.
+#[test]
+fn an_unknown_change_leaves_no_nodes() {
+    let _turn = crate::hooks::tests::TURN.lock();
+    for launches in [0, 1] {
+        let resolve = |name: &CStr| match name.to_bytes() {
+            b"cuGraphGetNodes" => nodes as *mut c_void,
+            b"cuGraphNodeGetDependencies" => no_edges as *mut c_void,
+            b"cuGraphNodeGetType" => empty as *mut c_void,
+            _ => core::ptr::null_mut(),
+        };
+        start(&resolve, &Settings::from_text("log=/dev/null").expect("it is valid"));
+        let (mut stream, exec) = (100, 300);
+        streams::create(&CALL, || OK, &mut stream, NON_BLOCKING);
+        instantiate(&CALL, || OK, &mut { exec }, 200, 0);
+        let unknown = || locked(|watch| watch.seen.unknown).expect("it watches");
+        (0..launches).for_each(|_| _ = launch(&CALL, || OK, exec, stream));
+        assert_eq!(unknown(), 0);
+        unmodelled("cuGraphExecEventRecordNodeSetEvent", &[exec, 1, 0, 0, 0, 0]);
+        launch(&CALL, || OK, exec, stream);
+        assert_eq!(unknown(), 1, "after {launches} launches");
+    }
+}
+
 /// What is declared in a capture is a node of the graph, which writes or does not: a flag behind it that
 /// the host has seen is that of its own node.
 #[test]
