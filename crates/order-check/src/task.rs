@@ -105,6 +105,14 @@ impl Mark {
     pub(crate) fn clocks(&self) -> impl Iterator<Item = &Clock> {
         self.0.iter().filter_map(Point::clock)
     }
+
+    /// The tasks that hold the rest back.
+    pub(crate) fn pending(&self) -> impl Iterator<Item = u64> {
+        self.0.iter().filter_map(|point| match point {
+            Point::Pending(unfinished) if point.clock().is_none() => Some(unfinished.task),
+            _ => None,
+        })
+    }
 }
 
 #[derive(Clone, Debug)]

@@ -26,7 +26,7 @@ use crate::checker::tasks::Tasks;
 use crate::op::{By, Call, GraphId, Node, Op, StreamId, What};
 use crate::report::{Finding, Problem, Report};
 use crate::shadow::Origin;
-use crate::task::{Action, Mark, Point};
+use crate::task::{Action, Mark};
 
 pub use options::{HostOrder, Options, Size, Warnings};
 
@@ -138,11 +138,12 @@ impl Checker {
 
     /// The call whose end some work waits for: that of a host function, or of a wait for a value.
     pub(crate) fn held_back_by(&self, mark: &Mark) -> Option<&Arc<Call>> {
-        let pending = mark.0.iter().find_map(|point| match point {
-            Point::Pending(unfinished) if point.clock().is_none() => Some(unfinished.task),
-            _ => None,
-        });
-        self.events.streams.tasks.queue.held_back_by(pending?)
+        self.events.streams.tasks.queue.held_back_by(mark.pending().next()?)
+    }
+
+    /// Whether some work waits for the end of a host function.
+    pub(crate) fn is_behind_function(&self, mark: &Mark) -> bool {
+        mark.pending().any(|task| self.events.streams.tasks.queue.is_behind_function(task))
     }
 
     /// Marks the nodes of the last graph that [`Op::Launch`] has launched. Each mark is the end of

@@ -147,6 +147,19 @@ impl Queue {
         Some(&task.actor.call)
     }
 
+    /// Whether a task is a host function that is not over, or waits for one.
+    pub(super) fn is_behind_function(&self, id: u64) -> bool {
+        let (mut seen, mut open) = (HashSet::from([id]), vec![id]);
+        while let Some(at) = open.pop() {
+            let Some(task) = self.tasks.get(&at) else { continue };
+            if self.functions.values().any(|of| *of == at) {
+                return true;
+            }
+            open.extend(task.after.iter().filter(|task| seen.insert(**task)));
+        }
+        false
+    }
+
     pub(super) fn remove_function(&mut self, function: FunctionId) -> Option<Task> {
         self.tasks.remove(&self.functions.remove(&function)?)
     }

@@ -200,6 +200,14 @@ impl<O: Observer> MemoryFeed<O> {
         }
     }
 
+    /// Whether the write with this place waits for a host function, whose end was not reported yet: nobody
+    /// has seen it then.
+    #[must_use]
+    pub fn is_behind_function(&self, place: u64) -> bool {
+        let visible = self.visible.get(&place);
+        visible.is_some_and(|visible| self.checker.is_behind_function(&visible.work))
+    }
+
     /// A stream writes a value. [`written`](Self::written) reports its end.
     pub fn write_value(&mut self, stream: StreamId, place: Option<u64>, cell: Cell, value: u64) {
         if self.launch.is_none() {

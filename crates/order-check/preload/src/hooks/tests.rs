@@ -12,13 +12,15 @@ use crate::callbacks::post;
 use crate::hooks::{copies, memory, streams};
 use crate::model::copies::blocks::Block;
 use crate::model::host_functions::executions::{Posted, have_posted};
-use crate::model::pinned::host_accesses;
+use crate::model::pinned::{host_accesses, pinned_begins};
 use crate::model::threads::{ENDED, HAVE_ENDED};
+use crate::model::values::operations_begin;
+use crate::model::values::pending::Value;
 use crate::pinned::faults::note;
 use crate::settings::Settings;
 use crate::start::start;
-use crate::walk::{begin_call, locked};
-use crate::watch::WATCH;
+use crate::walk::{begin_call, caught_up, locked};
+use crate::watch::{WATCH, Watch};
 
 /// The tests that begin to watch take turns.
 pub(crate) static TURN: Mutex<()> = Mutex::new(());
@@ -107,6 +109,52 @@ fn an_access_in_a_host_function_is_between_its_begin_and_its_end() {
         watch.feed.observer().reported()
     });
     assert!(found.is_some() && found == submitted, "{found:?}, and {submitted:?} before");
+}
+
+/// The stream writes a value after the function, and the program has accessed other memory before, while
+/// others have the lock. The value is there when all of that is taken.
+#[test]
+fn an_access_in_a_host_function_is_before_a_value_that_is_written_after_its_end() {
+    let _turn = TURN.lock();
+    start(&|_| core::ptr::null_mut(), &Settings::default());
+    let pages = Box::leak(Box::new([0_u64; 3 * 512]));
+    let [value, bytes, other] = [0, 512, 1024].map(|at| (&raw mut pages[at]).expose_provenance());
+    let call = Call { name: "cuLaunchHostFunc", per_thread: false };
+    begin_call(&call, |watch| {
+        watch.allocated(value as Address, 3 * 4096, Memory::Host);
+        pinned_begins(watch, value as Address, 3 * 4096, false, false);
+    });
+    let submitted = begin_call(&call, |watch| {
+        let stream = watch.stream(&call, 0x100);
+        watch.feed.function(stream, 8);
+        operations_begin(watch, stream, &[Value::write(value as Address, 4, 1)])
+    });
+    caught_up(|watch| watch.submission_returned(submitted.expect("it watches"), OK));
+    begin_call(&call, |watch| {
+        let stream = watch.stream(&call, 0x100);
+        watch.feed.work(stream, &[Access::write(bytes as u64, 0x100)]);
+    });
+    let asks = WATCH.lock().expect("nobody panics with it");
+    note([other, other + 8], true, "a store", 0);
+    std::thread::spawn(move || {
+        post(Posted::Begins(8));
+        note([bytes, bytes + 8], false, "a load", 0);
+        post(Posted::Ends(8));
+    })
+    .join()
+    .expect("it ends");
+    note([other, other + 8], true, "a store", 0);
+    let place: *mut u32 = core::ptr::with_exposed_provenance_mut(value);
+    // SAFETY: memory of this test.
+    unsafe { place.write_volatile(1) };
+    drop(asks);
+    let left = |watch: &mut Watch| (watch.feed.observer().reported(), watch.values.pending.len());
+    assert_eq!(locked(|watch| left(watch)), Some((0, 1)));
+    let found = locked(|watch| {
+        host_accesses(watch);
+        left(watch)
+    });
+    assert_eq!(found, Some((0, 0)), "the program has seen the value before its last access");
 }
 
 unsafe extern "C" fn context(context: *mut Handle) -> Code {

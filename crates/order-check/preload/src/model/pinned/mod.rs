@@ -108,10 +108,11 @@ pub(crate) fn host_accesses(watch: &mut Watch) {
     for (order, access) in early {
         while let Some(Post { thread, posted, .. }) = posts.next_if(|post| post.order < order) {
             apply_posted(watch, thread, posted);
+            has_looked = false;
         }
         if !has_looked && !watch.feed.runs_function(ThreadId(access.thread)) {
-            // The host may have seen a value first. What a function accesses is before values that are
-            // written after its end.
+            // The host may have seen a value first, but not one that is written after the end of a
+            // function whose accesses are still to come.
             watch.look_at_values_before_accesses();
             has_looked = true;
         }

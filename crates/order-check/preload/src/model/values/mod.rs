@@ -52,7 +52,12 @@ impl Watch {
         };
         let mut there = Vec::new();
         for mut pending in all {
-            let Pending { cell, old, new, page, .. } = pending;
+            let Pending { id, cell, old, new, page, .. } = pending;
+            // Accesses that came before the end of a function, as far as it is known yet.
+            if accesses_are_next && self.feed.is_behind_function(id) {
+                self.values.pending.push(pending);
+                continue;
+            }
             let spent = page.and_then(protection::spent);
             let early = spent.as_ref().is_some_and(|spent| spent.early && accesses_are_next);
             let now = match spent.as_ref().and_then(|spent| spent.found) {
