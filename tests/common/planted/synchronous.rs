@@ -12,7 +12,7 @@ use super::{RACE, Row};
 use crate::raw::*;
 use crate::rows::{device, host, rows};
 
-pub fn done(p: &Desk<'_>, code: u32) -> u64 {
+fn done(p: &Desk<'_>, code: u32) -> u64 {
     p.number(CUresult(code))
 }
 

@@ -20,66 +20,6 @@ fn alloc(raw: &Raw, bytes: usize) -> u64 {
     address
 }
 
-/// Two streams may write what is between each other's rows; one and the same byte is an error.
-#[test]
-fn the_order_checker_sees_rows() {
-    // Its reports are for nobody.
-    cuda_events_test_support::own_process!();
-    for (shift, reports) in [(0, 1), (31, 1), (32, 0), (64, 0)] {
-        let raw = Raw::planting(SoftDriver::builder().check_order(OrderCheck::Report));
-        let (memory, other) = (alloc(&raw, 4096), alloc(&raw, 4096));
-        let (a, b) = (raw.stream(NON_BLOCKING), raw.stream(NON_BLOCKING));
-        for (stream, shift) in [(a, 0), (b, shift)] {
-            let copy = rows(device(other, 128), device(memory + shift, 128), 32, 8);
-            let code =
-                call!(raw, cuMemcpy2DAsync_v2(&copy => *const CUDA_MEMCPY2D, stream => CUstream));
-            assert_eq!(code, OK);
-        }
-        raw.sync(a);
-        raw.sync(b);
-        let findings = order_texts(&raw.soft);
-        assert_eq!(findings.len(), reports, "{shift} bytes apart: {findings:?}");
-        if let Some(finding) = findings.first() {
-            assert!(finding.contains("cuMemcpy2DAsync_v2"), "{finding}");
-        }
-    }
-}
-
-/// The same of rows that are read, and of rows that are set.
-#[test]
-fn the_order_checker_sees_rows_that_are_read_and_set() {
-    // Its reports are for nobody.
-    cuda_events_test_support::own_process!();
-    const ROWS: usize = 8;
-    for row in 0..ROWS as u64 {
-        for (column, reports) in [(0, 1), (31, 1), (32, 0), (96, 0)] {
-            let raw = Raw::planting(SoftDriver::builder().check_order(OrderCheck::Report));
-            let (memory, other) = (alloc(&raw, 4096), alloc(&raw, 4096));
-            let (a, b) = (raw.stream(NON_BLOCKING), raw.stream(NON_BLOCKING));
-            let byte = memory + row * 128 + column;
-            let sets = |stream: CUstream| {
-                assert_eq!(unsafe { (raw.cuMemsetD8Async)(byte, 1, 1, stream) }.0, OK);
-            };
-            let copy = rows(device(memory, 128), device(other, 128), 32, ROWS);
-            let code = call!(raw, cuMemcpy2DAsync_v2(&copy => *const CUDA_MEMCPY2D, a => CUstream));
-            assert_eq!(code, OK);
-            sets(b);
-            let findings = order_texts(&raw.soft);
-            assert_eq!(findings.len(), reports, "({row}, {column}) is read: {findings:?}");
-            raw.sync(a);
-            raw.sync(b);
-            let code = call!(raw, cuMemsetD2D8Async(memory => u64, 128 => usize, 1 => u8,
-                32 => usize, ROWS => usize, a => CUstream));
-            assert_eq!(code, OK);
-            sets(b);
-            let findings = order_texts(&raw.soft);
-            assert_eq!(findings.len(), 2 * reports, "({row}, {column}) is set: {findings:?}");
-            raw.sync(a);
-            raw.sync(b);
-        }
-    }
-}
-
 /// All the bytes that rows share count, and a report says how many they are.
 #[test]
 fn a_report_has_the_bytes_of_all_rows() {
@@ -96,37 +36,6 @@ fn a_report_has_the_bytes_of_all_rows() {
     let found = order_texts(&raw.soft).concat();
     assert!(found.contains("\n  bytes    8 bytes in 8 ranges within 0x"), "{found}");
     assert_eq!(unsafe { (raw.cuCtxSynchronize)() }.0, OK);
-}
-
-/// A copy to another device is ordered like every other one, and must be waited for.
-#[test]
-fn the_order_checker_sees_copies_between_devices() {
-    // Its reports are for nobody.
-    cuda_events_test_support::own_process!();
-    for mended in [false, true] {
-        let checked = SoftDriver::builder().devices(2).check_order(OrderCheck::Report);
-        let raw = Raw::planting(checked);
-        let here = raw.retain(0);
-        let there = raw.retain(1);
-        let (a, from) = (raw.stream(NON_BLOCKING), alloc(&raw, 64));
-        raw.set_current(there);
-        let (b, to) = (raw.stream(NON_BLOCKING), alloc(&raw, 64));
-        raw.set_current(here);
-        let event = raw.event(2);
-        let copied = call!(raw, cuMemcpyPeerAsync(to => u64, there => CUcontext, from => u64,
-            here => CUcontext, 64 => usize, a => CUstream));
-        assert_eq!(copied, OK);
-        raw.record(event, a);
-        if mended {
-            raw.wait(b, event);
-        }
-        assert_eq!(unsafe { (raw.cuMemsetD32Async)(to, 0, 16, b) }.0, OK);
-        raw.sync(a);
-        raw.sync(b);
-        let findings = order_texts(&raw.soft);
-        assert_eq!(findings.len(), usize::from(!mended), "{findings:?}");
-        assert!(mended || findings[0].contains("cuMemcpyPeerAsync"));
-    }
 }
 
 /// A memset of zero changes its own bytes, from a byte within a page to one within another, and the

@@ -1,4 +1,4 @@
-//! Graphs that are changed: what is left alive, and what the order checker sees.
+//! Graphs that are changed: what is left alive.
 
 use crate::common;
 
@@ -6,10 +6,7 @@ use std::ptr::null_mut;
 
 use common::*;
 use cuda_events::sys::*;
-use cuda_soft_driver::abi::{
-    CUDA_MEMSET_NODE_PARAMS, CUgraphExecUpdateResult, CUgraphExecUpdateResultInfo,
-};
-use cuda_soft_driver::{OrderCheck, SoftDriver};
+use cuda_soft_driver::SoftDriver;
 
 const NON_BLOCKING: u32 = 1;
 
@@ -17,30 +14,6 @@ fn graph(raw: &Raw) -> CUgraph {
     let mut graph = null_mut();
     assert_eq!(unsafe { (raw.cuGraphCreate)(&mut graph, 0) }.0, OK);
     graph
-}
-
-fn alloc(raw: &Raw) -> u64 {
-    let mut address = 0;
-    assert_eq!(unsafe { (raw.cuMemAlloc_v2)(&mut address, 64) }.0, OK);
-    address
-}
-
-fn set(
-    raw: &Raw,
-    graph: CUgraph,
-    after: &[CUgraphNode],
-    params: CUDA_MEMSET_NODE_PARAMS,
-) -> CUgraphNode {
-    let (mut node, context) = (null_mut(), raw.retain(0));
-    let code = call!(raw, cuGraphAddMemsetNode(&mut node => *mut CUgraphNode, graph => CUgraph,
-        after.as_ptr() => *const CUgraphNode, after.len() => usize,
-        &params => *const CUDA_MEMSET_NODE_PARAMS, context => CUcontext));
-    assert_eq!(code, OK);
-    node
-}
-
-fn bytes(address: u64, value: u32) -> CUDA_MEMSET_NODE_PARAMS {
-    CUDA_MEMSET_NODE_PARAMS { dst: address, pitch: 0, value, elementSize: 1, width: 64, height: 1 }
 }
 
 fn child(raw: &Raw, graph: CUgraph, after: &[CUgraphNode], of: CUgraph) -> CUgraphNode {
@@ -59,16 +32,6 @@ fn instantiate(raw: &Raw, graph: CUgraph) -> CUgraphExec {
     exec
 }
 
-fn update(raw: &Raw, exec: CUgraphExec, graph: CUgraph) -> (u32, u32, CUgraphNode) {
-    let mut info = CUgraphExecUpdateResultInfo {
-        result: CUgraphExecUpdateResult(77),
-        ..CUgraphExecUpdateResultInfo::default()
-    };
-    let code = call!(raw, cuGraphExecUpdate_v2(exec => CUgraphExec, graph => CUgraph,
-        &mut info => *mut CUgraphExecUpdateResultInfo));
-    (code, info.result.0, info.errorNode)
-}
-
 /// A graph's nodes go with it, with their own graphs and whatever those have.
 #[test]
 fn child_graphs_go_with_their_nodes() {
@@ -82,60 +45,6 @@ fn child_graphs_go_with_their_nodes() {
         assert_eq!(unsafe { (raw.cuGraphDestroy)(graph) }.0, OK);
     }
     assert_eq!((raw.soft.live().graphs, raw.soft.live().graph_execs), (0, 0));
-}
-
-/// What comes before a child graph comes before all of its nodes, and what comes after it after
-/// all; one without nodes keeps that order too.
-#[test]
-fn the_order_checker_sees_through_child_graphs() {
-    // Its reports are for nobody.
-    cuda_events_test_support::own_process!();
-    for (empty, chained, reports) in
-        [(false, true, 0), (true, true, 0), (false, false, 1), (true, false, 1)]
-    {
-        let raw = Raw::planting(SoftDriver::builder().check_order(OrderCheck::Report));
-        let (address, other) = (alloc(&raw), alloc(&raw));
-        let (inner, outer) = (graph(&raw), graph(&raw));
-        if !empty {
-            set(&raw, inner, &[], bytes(other, 2));
-        }
-        let before = set(&raw, outer, &[], bytes(address, 1));
-        let node = child(&raw, outer, &[before], inner);
-        let after: &[CUgraphNode] = if chained { &[node] } else { &[] };
-        set(&raw, outer, after, bytes(address, 3));
-        let exec = instantiate(&raw, outer);
-        let stream = raw.stream(NON_BLOCKING);
-        assert_eq!(unsafe { (raw.cuGraphLaunch)(exec, stream) }.0, OK);
-        raw.sync(stream);
-        let findings = order_texts(&raw.soft);
-        assert_eq!(findings.len(), reports, "empty {empty}, chained {chained}: {findings:?}");
-    }
-}
-
-/// An update is what the checker knows of the graph from then on.
-#[test]
-fn the_order_checker_sees_updates() {
-    // Its reports are for nobody.
-    cuda_events_test_support::own_process!();
-    let raw = Raw::planting(SoftDriver::builder().check_order(OrderCheck::Report));
-    let (one, two) = (alloc(&raw), alloc(&raw));
-    let of = |address: u64| {
-        let graph = graph(&raw);
-        set(&raw, graph, &[], bytes(one, 1));
-        set(&raw, graph, &[], bytes(address, 2));
-        graph
-    };
-    let (apart, same) = (of(two), of(one));
-    let exec = instantiate(&raw, apart);
-    let stream = raw.stream(NON_BLOCKING);
-    let launch = || {
-        assert_eq!(unsafe { (raw.cuGraphLaunch)(exec, stream) }.0, OK);
-        raw.sync(stream);
-        order_texts(&raw.soft).len()
-    };
-    assert_eq!(launch(), 0);
-    assert_eq!(update(&raw, exec, same), (OK, 0, null_mut()));
-    assert_eq!(launch(), 1);
 }
 
 /// A context's end waits for the launches of its work in streams of other contexts, also if the

@@ -6,7 +6,6 @@ mod host;
 #[cfg(target_os = "linux")]
 mod mapped;
 mod reported;
-mod synchronous;
 mod warnings;
 
 use std::collections::BTreeSet;
