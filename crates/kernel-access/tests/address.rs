@@ -109,6 +109,11 @@ fn an_index_chooses_one_of_the_parameters() {
     assert_eq!(written(&code), [(true, false); 3]);
     let span = PLACES[0]..PLACES[1] + 4;
     assert_eq!(touched(&code, 2), [(AccessKind::Write, Some(span))]);
+    // Pairs of words, the second of each. The pair before the first one has none among the parameters.
+    let pairs = INDEX + (8 << 32);
+    let code = self::code(90, &[THREAD, ADDRESS, pairs, load(0xff_fff8), STORE, END]);
+    let span = PLACES[1]..PLACES[1] + 4;
+    assert_eq!(touched(&code, 2), [(AccessKind::Write, Some(span))]);
 }
 
 /// Half of the address is another one.
