@@ -116,6 +116,18 @@ fn an_index_chooses_one_of_the_parameters() {
     assert_eq!(touched(&code, 2), [(AccessKind::Write, Some(span))]);
 }
 
+/// What is known of an index may be less than that it is a multiple.
+#[test]
+fn an_index_of_the_bank_chooses_multiples_only() {
+    const TIMES_16: u128 = 0x000f_c800_0000_06ff_0000_0004_0505_7819; // SHF.L.U32 R5, R5, 0x4, RZ
+    const IS_LARGE: u128 = 0x001f_c400_03f0_6270_0000_0001_0500_780c; // ISETP.GE.AND P0, R5, 0x1
+    const END_OTHERS: u128 = END ^ 0xf000; // @!P0 EXIT
+    const BY_INDEX: u128 = 0x000e_2200_0000_0a00_0000_8400_0502_7b82; // LDC.64 R2, c[0x0][R5+0x210]
+    let program = [THREAD, TIMES_16, IS_LARGE, END_OTHERS, BY_INDEX, STORE, END];
+    let span = PLACES[2]..PLACES[2] + 4;
+    assert_eq!(touched(&code(90, &program), 2), [(AccessKind::Write, Some(span))]);
+}
+
 /// Half of the address is another one.
 #[test]
 fn what_is_read_elsewhere_may_be_anything() {

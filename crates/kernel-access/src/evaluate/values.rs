@@ -218,10 +218,7 @@ impl Evaluator<'_> {
         let (low, high) = self.symbols.bounds(&place, &state.facts);
         let (low, high) =
             (low.unwrap_or(0).max(0), high.map_or(last.into(), |high| high.min(last.into())));
-        // The first of the places, which are so many bytes apart.
-        let step = place.terms.iter().fold(0, |step, term| gcd(step, term.1));
-        let ahead = (place.constant - low).checked_rem_euclid(step).unwrap_or(0);
-        let low = low + ahead;
+        let low = first_of(&place, low);
         (low <= high).then_some((place, (low as u32, high as u32)))
     }
 
@@ -264,7 +261,8 @@ impl Evaluator<'_> {
         let index = self.register(state, index);
         let at = self.number(state, &index, true).and(offset.into());
         let bounds = at.as_ref().map_or((None, None), |at| self.symbols.bounds(at, &state.facts));
-        let (Some(low @ 0..=0x1_0000), Some(high @ 0..=0x1_0000)) = bounds else {
+        let low = at.as_ref().zip(bounds.0).map(|(at, low)| first_of(at, low));
+        let (Some(low @ 0..=0x1_0000), Some(high @ 0..=0x1_0000)) = (low, bounds.1) else {
             let words = if bank == 0 { self.all() } else { Words::from([MEMORY]) };
             return any(self, &words);
         };
@@ -360,7 +358,7 @@ impl Evaluator<'_> {
         let step = at?.terms.iter().fold(0, |step, term| gcd(step, term.1));
         let step = usize::try_from(step).ok().filter(|&step| step > 0)?;
         let (mut least, mut most) = (i128::MAX, i128::MIN);
-        // The lowest is one of those that are chosen, at least as far as bounds tell.
+        // The lowest is one of those that are chosen, as far as bounds tell.
         for at in (low..=high).step_by(step) {
             let number = match (bank, self.code.constant(at)) {
                 (0, Constant::Parameter(at)) => launch.parameter(at, bytes)?,
@@ -370,8 +368,14 @@ impl Evaluator<'_> {
             (least, most) = (least.min(number), most.max(number));
         }
         let all = if bytes == 8 { DOUBLE - 1 } else { SINGLE - 1 };
-        Some(self.fresh((least, most), (0, all), &Words::new()))
+        (least <= most).then(|| self.fresh((least, most), (0, all), &Words::new()))
     }
+}
+
+/// The first from `low` on of the numbers that a form can be, which are the same modulo its factors.
+fn first_of(form: &Form, low: i128) -> i128 {
+    let step = form.terms.iter().fold(0, |step, term| gcd(step, term.1));
+    low + (form.constant - low).checked_rem_euclid(step).unwrap_or(0)
 }
 
 pub(super) fn forms(value: &Value) -> impl Iterator<Item = &Form> {
