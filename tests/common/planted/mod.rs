@@ -1,5 +1,6 @@
 //! Small programs of real calls with one planted error each, and the same programs mended: what the
 //! order checker in the software driver must find, and the library in front of a driver as well.
+//! What a single call touches and orders is in the rows of the library's tests.
 
 #![allow(
     clippy::undocumented_unsafe_blocks,
@@ -11,7 +12,6 @@ pub mod desk;
 pub mod host;
 pub mod kinds;
 pub mod streams;
-pub mod synchronous;
 
 use cuda_events::sys::*;
 use cuda_soft_driver::{Builder, OrderCheck, Scheduler, SoftDriver, Time};
@@ -39,7 +39,7 @@ pub const EQ: u32 = CU_STREAM_WAIT_VALUE_EQ;
 
 /// All of them.
 pub fn table() -> impl Iterator<Item = &'static Row> {
-    [streams::ROWS, kinds::ROWS, synchronous::ROWS, host::ROWS].into_iter().flatten()
+    [streams::ROWS, kinds::ROWS, host::ROWS].into_iter().flatten()
 }
 
 pub fn builder(seed: u64) -> Builder {
