@@ -78,7 +78,7 @@ impl Samples {
 
     /// What several processes measured, as if one had.
     pub fn merge(processes: &[Value]) -> Self {
-        let of = |operation: usize, index: usize| -> Vec<f64> {
+        let nanoseconds = |operation: usize, index: usize| -> Vec<f64> {
             processes
                 .iter()
                 .flat_map(|process| numbers(&process["nanoseconds"][operation][index]))
@@ -91,7 +91,9 @@ impl Samples {
         let each = |operation: usize| 0..operations[operation].loops.len();
         Self {
             nanoseconds: (0..operations.len())
-                .map(|operation| each(operation).map(|index| of(operation, index)).collect())
+                .map(|operation| {
+                    each(operation).map(|index| nanoseconds(operation, index)).collect()
+                })
                 .collect(),
             batches: (0..operations.len())
                 .map(|operation| each(operation).map(|index| batch(operation, index)).collect())

@@ -178,10 +178,10 @@ impl Raw {
         let mut current = null_mut();
         assert_eq!(unsafe { (self.soft.driver().symbols().cuCtxGetCurrent)(&mut current) }.0, OK);
         let context = unsafe { Context::from_raw(self.soft.driver(), current) }.expect("it is one");
-        let of = unsafe { StreamRef::from_raw(&context, stream) };
+        let borrowed = unsafe { StreamRef::from_raw(&context, stream) };
         match write {
-            true => self.soft.writes(&of, address, bytes),
-            false => self.soft.reads(&of, address, bytes),
+            true => self.soft.writes(&borrowed, address, bytes),
+            false => self.soft.reads(&borrowed, address, bytes),
         }
         self.declared(Some(stream), address, bytes, write)
     }

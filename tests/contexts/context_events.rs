@@ -99,12 +99,12 @@ fn another_refusal_is_the_drivers_own() {
         .expect("the primary context");
     let event = Event::new(&context, EventFlags::empty()).expect("an event");
     let function = Function::cuCtxRecordEvent;
-    for (of, code) in [
+    for (given, code) in [
         (&context, CUresult::CUDA_ERROR_INVALID_HANDLE),
         (&*other, CUresult::CUDA_ERROR_LAUNCH_FAILED),
         (&context, CUresult::CUDA_ERROR_LAUNCH_FAILED),
     ] {
         fail_next(function, code);
-        assert_eq!(event.record_context(of), Err(Error::Driver { function, code }));
+        assert_eq!(event.record_context(given), Err(Error::Driver { function, code }));
     }
 }

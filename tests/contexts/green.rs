@@ -248,10 +248,10 @@ fn an_event_is_recorded_in_any_context_of_its_device() {
     let Some(gpu) = Gpu::with(Function::cuGreenCtxCreate) else { return };
     let [one, other] = green_halves(&gpu);
     let contexts = [gpu.context.clone(), one, other];
-    for of in &contexts {
+    for created_in in &contexts {
         for recording in &contexts {
             let (start, end) =
-                (event(of, EventFlags::TIMING), event(recording, EventFlags::TIMING));
+                (event(created_in, EventFlags::TIMING), event(recording, EventFlags::TIMING));
             let stream = stream(recording);
             let latch = Latch::hold(&stream);
             assert_eq!((start.record(&stream), end.record(&stream)), (Ok(()), Ok(())));
@@ -261,9 +261,9 @@ fn an_event_is_recorded_in_any_context_of_its_device() {
             assert_eq!(start.query(), Ok(Progress::Done));
             assert!(start.elapsed_ms(&end).expect("a time") >= 0.0);
             assert!(end.elapsed_ms(&start).expect("a time") <= 0.0);
-            if of != recording {
+            if created_in != recording {
                 // What is wrong is named, and not that there are two contexts.
-                let never = event(of, EventFlags::TIMING);
+                let never = event(created_in, EventFlags::TIMING);
                 let error = never.elapsed_ms(&end).expect_err("one was never recorded");
                 assert!(matches!(error, Error::NotRecorded { .. }), "{error}");
             }

@@ -113,8 +113,9 @@ fn the_variable_names_the_one_library() {
             let failure = only_failure(&error, &named);
             assert!(open_text(&failure).contains("No such file or directory"), "{failure}");
             let text = error.to_string();
-            let of = if cfg!(target_env = "musl") { "Error loading shared library " } else { "" };
-            let names = format!("CUDA_EVENTS_DRIVER names {of}{}: ", named.display());
+            let cause =
+                if cfg!(target_env = "musl") { "Error loading shared library " } else { "" };
+            let names = format!("CUDA_EVENTS_DRIVER names {cause}{}: ", named.display());
             assert!(text.contains(&names), "{text}");
             assert_eq!(text.matches("missing.so").count(), 1, "{text}");
         }

@@ -67,9 +67,10 @@ fn a_probable_cause_has_the_drivers_lines() {
     let stream = Stream::new(&own, StreamOptions::new()).expect("a stream");
     let destroyed = timing(&own).as_raw();
     // SAFETY: the software driver says what is wrong with a handle, and makes no use of it.
-    let of = |context: &Context, flags| unsafe { EventRef::from_raw(context, destroyed, flags) };
-    let (timed, plain) = (of(&own, EventFlags::TIMING), of(&own, EventFlags::empty()));
-    let elsewhere = of(&other, EventFlags::TIMING);
+    let borrowed =
+        |context: &Context, flags| unsafe { EventRef::from_raw(context, destroyed, flags) };
+    let (timed, plain) = (borrowed(&own, EventFlags::TIMING), borrowed(&own, EventFlags::empty()));
+    let elsewhere = borrowed(&other, EventFlags::TIMING);
     let never = timing(&own);
     type Call<'a> = &'a dyn Fn() -> Option<Error>;
     type IsNamed = fn(&Error) -> bool;

@@ -205,8 +205,8 @@ fn texts_name_what_is_wrong() {
     }
     let load = cuda_events_test_support::load_from("/nowhere/libcuda.so.1")
         .expect_err("there is no such file");
-    let of = if cfg!(target_env = "musl") { "Error loading shared library " } else { "" };
-    let named = format!("no usable CUDA driver library: {of}/nowhere/libcuda.so.1: ");
+    let cause = if cfg!(target_env = "musl") { "Error loading shared library " } else { "" };
+    let named = format!("no usable CUDA driver library: {cause}/nowhere/libcuda.so.1: ");
     assert!(load.to_string().starts_with(&named), "{load}");
 }
 

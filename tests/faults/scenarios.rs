@@ -379,7 +379,7 @@ fn external_semaphores(run: &Run) -> Result<()> {
     let device_uuid = context.device().uuid()?;
     let [their_timeline, their_binary] = [SemaphoreKind::Timeline, SemaphoreKind::Binary]
         .map(|kind| ExternalSemaphore::new(kind).expect("a semaphore"));
-    let descriptor = |of: &ExternalSemaphore| of.descriptor().expect("a descriptor");
+    let descriptor = |semaphore: &ExternalSemaphore| semaphore.descriptor().expect("a descriptor");
     let fd = descriptor(&their_binary);
     // SAFETY: of this kind, for the one import, here and below.
     let binary = unsafe { BinarySemaphore::import_fd(&context, fd, device_uuid) };

@@ -173,9 +173,10 @@ fn each_destructor_has_a_row() {
             }
             let text = std::fs::read_to_string(&path).expect("a source");
             let impls =
-                text.lines().filter_map(|line| line.split_once(" Drop for ")).map(|of| of.1);
-            let name =
-                |of: &str| of.split(|part: char| !part.is_alphanumeric()).next().map(str::to_owned);
+                text.lines().filter_map(|line| line.split_once(" Drop for ")).map(|found| found.1);
+            let name = |line: &str| {
+                line.split(|part: char| !part.is_alphanumeric()).next().map(str::to_owned)
+            };
             found.extend(impls.filter_map(name));
         }
     }
@@ -186,6 +187,6 @@ fn each_destructor_has_a_row() {
     }
     let mut found = BTreeSet::new();
     destructors(&sources, &mut found);
-    let known = ROWS.iter().map(|row| row.0).chain(WITHOUT.iter().map(|of| of.0));
+    let known = ROWS.iter().map(|row| row.0).chain(WITHOUT.iter().map(|row| row.0));
     assert_eq!(found, known.map(str::to_owned).collect());
 }

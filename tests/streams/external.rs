@@ -32,24 +32,24 @@ fn made(kind: SemaphoreKind) -> ExternalSemaphore {
     ExternalSemaphore::new(kind).expect("the system has files of memory")
 }
 
-fn descriptor(of: &ExternalSemaphore) -> OwnedFd {
-    of.descriptor().expect("a descriptor")
+fn descriptor(semaphore: &ExternalSemaphore) -> OwnedFd {
+    semaphore.descriptor().expect("a descriptor")
 }
 
 fn uuid(context: &Context) -> Uuid {
     context.device().uuid().expect("the device has one")
 }
 
-fn timeline_of(context: &Context, of: &ExternalSemaphore) -> TimelineSemaphore {
+fn timeline_of(context: &Context, semaphore: &ExternalSemaphore) -> TimelineSemaphore {
     // SAFETY: the descriptor is one of a timeline, for this one import; the tests wait for their
     // streams, and destroy their graphs first.
-    unsafe { TimelineSemaphore::import_fd(context, descriptor(of), uuid(context)) }
+    unsafe { TimelineSemaphore::import_fd(context, descriptor(semaphore), uuid(context)) }
         .expect("the import")
 }
 
-fn binary_of(context: &Context, of: &ExternalSemaphore) -> BinarySemaphore {
+fn binary_of(context: &Context, semaphore: &ExternalSemaphore) -> BinarySemaphore {
     // SAFETY: as above, of a binary semaphore.
-    unsafe { BinarySemaphore::import_fd(context, descriptor(of), uuid(context)) }
+    unsafe { BinarySemaphore::import_fd(context, descriptor(semaphore), uuid(context)) }
         .expect("the import")
 }
 
@@ -254,13 +254,13 @@ fn each_is_one_call() {
 }
 
 /// How many descriptors of this process are of a semaphore.
-fn open_descriptors(of: &ExternalSemaphore) -> usize {
+fn open_descriptors(semaphore: &ExternalSemaphore) -> usize {
     use std::os::unix::fs::MetadataExt as _;
 
     let number = |path: &std::path::Path| {
         std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
     };
-    let own = descriptor(of);
+    let own = descriptor(semaphore);
     let wanted = number(format!("/proc/self/fd/{}", own.as_raw_fd()).as_ref());
     drop(own);
     let all = std::fs::read_dir("/proc/self/fd").expect("Linux has it").flatten();
@@ -434,12 +434,12 @@ fn another_device_is_refused() {
         Error::from(result.expect_err("it is of another device"))
     };
     let error = refused(&first, uuid(&second));
-    let of =
+    let other_device =
         |semaphore, context| Error::SemaphoreOfOtherDevice { function: IMPORT, semaphore, context };
-    assert_eq!(error, of(Some(1), 0));
-    assert_eq!(refused(&second, uuid(&first)), of(Some(0), 1));
+    assert_eq!(error, other_device(Some(1), 0));
+    assert_eq!(refused(&second, uuid(&first)), other_device(Some(0), 1));
     let error = refused(&first, Uuid::from_bytes([0xA5; 16]));
-    assert_eq!(error, of(None, 0));
+    assert_eq!(error, other_device(None, 0));
     assert_eq!(open_descriptors(&theirs), 1);
 }
 

@@ -98,12 +98,12 @@ fn another_device_is_refused() {
     let file = file();
     let none = Names { uuid: [0xA5; 16], luid: [0xA5; 8] };
     for (_, import) in IMPORTS {
-        for (there, of, semaphore, ordinal) in [
+        for (there, names, semaphore, ordinal) in [
             (&first, names(&second), Some(1), 0),
             (&second, names(&first), Some(0), 1),
             (&first, none, None, 0),
         ] {
-            let (refused, made) = calls(|| import(there, file.as_handle(), of));
+            let (refused, made) = calls(|| import(there, file.as_handle(), names));
             let (function, context) = (IMPORT, ordinal);
             assert_eq!(
                 refused,

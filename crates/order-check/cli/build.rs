@@ -9,7 +9,8 @@
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    let target = ["OS", "ARCH", "ENV"].map(|of| std::env::var(format!("CARGO_CFG_TARGET_{of}")));
+    let target =
+        ["OS", "ARCH", "ENV"].map(|part| std::env::var(format!("CARGO_CFG_TARGET_{part}")));
     if target.map(Result::unwrap_or_default) != ["linux", "x86_64", "gnu"] {
         return;
     }

@@ -3,7 +3,7 @@
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let [os, processor, environment] = ["OS", "ARCH", "ENV"]
-        .map(|of| std::env::var(format!("CARGO_CFG_TARGET_{of}")).unwrap_or_default());
+        .map(|part| std::env::var(format!("CARGO_CFG_TARGET_{part}")).unwrap_or_default());
     let is_64_bit = ["x86_64", "aarch64"].contains(&&*processor);
     if os != "linux" || !is_64_bit || environment != "gnu" {
         return;

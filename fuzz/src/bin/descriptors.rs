@@ -126,8 +126,8 @@ fn timeline(bytes: &[u8]) {
     assert_eq!(refusal(&read), expected);
     if let Ok(descriptor) = read {
         assert_eq!(descriptor.to_bytes().as_slice(), bytes);
-        let of = (descriptor.exporter_pid(), descriptor.device_uuid());
-        let _ = format!("{descriptor:?} {of:?}");
+        let origin = (descriptor.exporter_pid(), descriptor.device_uuid());
+        let _ = format!("{descriptor:?} {origin:?}");
     }
 }
 

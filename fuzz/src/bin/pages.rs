@@ -45,9 +45,9 @@ impl Words {
 }
 
 /// A file as one of this crate's that another process has made.
-fn file(of: &TimelineFile) -> OwnedFd {
+fn file(timeline: &TimelineFile) -> OwnedFd {
     let mut header = [0; 16];
-    assert_eq!(rustix::io::pread(of, &mut header, 0), Ok(header.len()));
+    assert_eq!(rustix::io::pread(timeline, &mut header, 0), Ok(header.len()));
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let file = rustix::fs::memfd_create("hostile", flags).expect("memory");
     rustix::fs::ftruncate(&file, PAGE as u64).expect("memory");

@@ -42,9 +42,9 @@ fn file_with(bytes: u64, words: &[u64], seals: SealFlags) -> Shared {
 
 /// A file of timelines as one is whose maker has ended: it begins as this one, and nobody has a
 /// lock on it. If it is `sealed`, nobody can write it.
-pub fn orphan(of: &impl AsShared, sealed: bool) -> Shared {
+pub fn orphan(shared: &impl AsShared, sealed: bool) -> Shared {
     let mut bytes = [0; 16];
-    assert_eq!(rustix::io::pread(of, &mut bytes, 0), Ok(bytes.len()));
+    assert_eq!(rustix::io::pread(shared, &mut bytes, 0), Ok(bytes.len()));
     let (words, _) = bytes.as_chunks();
     let words: Vec<u64> = words.iter().map(|word| u64::from_ne_bytes(*word)).collect();
     let more = if sealed { SealFlags::FUTURE_WRITE } else { SealFlags::empty() };

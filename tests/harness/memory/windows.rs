@@ -85,8 +85,8 @@ pub fn safe(words: &[u64]) -> Shared {
 
 /// A file of timelines as one is whose maker has ended: it begins as this one, and its maker has
 /// another start time than the process of that number. If it is `sealed`, nobody can write it.
-pub fn orphan(of: &impl AsShared, sealed: bool) -> Shared {
-    let begins = Mapping::for_reading(of, PAGE).expect("it can be mapped");
+pub fn orphan(shared: &impl AsShared, sealed: bool) -> Shared {
+    let begins = Mapping::for_reading(shared, PAGE).expect("it can be mapped");
     let mut words: Vec<u64> =
         begins.words().iter().take(8).map(|word| word.load(Ordering::SeqCst)).collect();
     words[4] ^= 1;

@@ -122,9 +122,9 @@ fn keep(address: usize, length: usize, copy: Vec<u8>, module: Handle) {
     });
 }
 
-pub fn same_module(of: Handle, other: Handle) {
+pub fn same_module(from: Handle, other: Handle) {
     all(|all| {
-        if let Some(&image) = all.modules.get(&(of as usize)) {
+        if let Some(&image) = all.modules.get(&(from as usize)) {
             all.modules.insert(other as usize, image);
         }
     });
@@ -133,22 +133,22 @@ pub fn same_module(of: Handle, other: Handle) {
 /// # Safety
 ///
 /// `name` is a text that ends, or null.
-pub unsafe fn function(of: Handle, name: *const c_char, function: Handle) {
+pub unsafe fn function(from: Handle, name: *const c_char, function: Handle) {
     if name.is_null() {
         return;
     }
     // SAFETY: as the caller says.
     let name = unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned();
     all(|all| {
-        if let Some(&image) = all.modules.get(&(of as usize)) {
+        if let Some(&image) = all.modules.get(&(from as usize)) {
             all.functions.insert(function as usize, (image, name));
         }
     });
 }
 
-pub fn same_function(of: Handle, other: Handle) {
+pub fn same_function(from: Handle, other: Handle) {
     all(|all| {
-        if let Some(known) = all.functions.get(&(of as usize)).cloned() {
+        if let Some(known) = all.functions.get(&(from as usize)).cloned() {
             all.functions.insert(other as usize, known);
         }
     });

@@ -301,7 +301,7 @@ hooks! {
     cuMemMap: (address: Address, bytes: usize, offset: usize, memory: u64, flags: u64)
         => memory::map [address, bytes];
     cuMemUnmap: (address: Address, bytes: usize) => memory::unmap [address, bytes];
-    cuGreenCtxCreate: (green: *mut Handle, of: Handle, device: c_int, flags: c_uint)
+    cuGreenCtxCreate: (green: *mut Handle, resources: Handle, device: c_int, flags: c_uint)
         => streams::green [green, device];
     cuCtxFromGreenCtx: (context: *mut Handle, green: Handle) => streams::context_from_green [context, green];
     cuGreenCtxStreamCreate:
@@ -422,21 +422,21 @@ hooks! {
     cuGraphExecUpdate:
         (exec: Handle, graph: Handle, node: *mut Handle, result: *mut c_uint)
         => graphs::update [exec, graph];
-    cuGraphHostNodeGetParams: (node: Handle, of: *mut CUDA_HOST_NODE_PARAMS)
-        => hosts::of_node [of];
-    cuGraphNodeGetParams: (node: Handle, of: *mut NodeParams) => hosts::of_any_node [of];
+    cuGraphHostNodeGetParams: (node: Handle, params: *mut CUDA_HOST_NODE_PARAMS)
+        => hosts::of_node [params];
+    cuGraphNodeGetParams: (node: Handle, params: *mut NodeParams) => hosts::of_any_node [params];
     cuGraphExecKernelNodeSetParams:
-        (exec: Handle, node: Handle, of: *const CUDA_KERNEL_NODE_PARAMS_v1)
-        => graphs::set_kernel [exec, node, of];
+        (exec: Handle, node: Handle, params: *const CUDA_KERNEL_NODE_PARAMS_v1)
+        => graphs::set_kernel [exec, node, params];
     cuGraphExecKernelNodeSetParams_v2:
-        (exec: Handle, node: Handle, of: *const CUDA_KERNEL_NODE_PARAMS_v2)
-        => graphs::set_kernel [exec, node, of];
+        (exec: Handle, node: Handle, params: *const CUDA_KERNEL_NODE_PARAMS_v2)
+        => graphs::set_kernel [exec, node, params];
     cuGraphExecMemcpyNodeSetParams:
-        (exec: Handle, node: Handle, of: *const CUDA_MEMCPY3D, context: Handle)
-        => graphs::set_copy [exec, node, of];
+        (exec: Handle, node: Handle, params: *const CUDA_MEMCPY3D, context: Handle)
+        => graphs::set_copy [exec, node, params];
     cuGraphExecMemsetNodeSetParams:
-        (exec: Handle, node: Handle, of: *const CUDA_MEMSET_NODE_PARAMS, context: Handle)
-        => graphs::set_memset [exec, node, of];
+        (exec: Handle, node: Handle, params: *const CUDA_MEMSET_NODE_PARAMS, context: Handle)
+        => graphs::set_memset [exec, node, params];
     cuGraphInstantiateWithFlags: (exec: *mut Handle, graph: Handle, flags: u64)
         => graphs::instantiate [exec, graph, flags];
     cuGraphDestroyNode: (node: Handle) => graphs::destroy_node [node];

@@ -62,7 +62,7 @@ fn lock(folder: &Path) -> Option<File> {
 
 /// Whether the path still leads to the folder that is open.
 fn is_at(folder: &File, path: &Path) -> bool {
-    let identity = |of: fs::Metadata| (of.dev(), of.ino());
+    let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
     let (open, there) = (folder.metadata().map(identity), fs::symlink_metadata(path).map(identity));
     matches!((open, there), (Ok(open), Ok(there)) if open == there)
 }
@@ -78,7 +78,7 @@ fn remove_abandoned(base: &Path) {
         // SAFETY: it sends nothing.
         process.is_some_and(|it| it > 0 && unsafe { libc::kill(it, 0) } != 0)
             && io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)
-            && entry.metadata().is_ok_and(|of| of.is_dir() && of.uid() == user)
+            && entry.metadata().is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == user)
     };
     for entry in fs::read_dir(base).into_iter().flatten().flatten().filter(is_abandoned) {
         // The process may live where processes have other numbers, as in a container.

@@ -16,11 +16,11 @@ fn graph(raw: &Raw) -> CUgraph {
     graph
 }
 
-fn child(raw: &Raw, graph: CUgraph, after: &[CUgraphNode], of: CUgraph) -> CUgraphNode {
+fn child(raw: &Raw, graph: CUgraph, after: &[CUgraphNode], child: CUgraph) -> CUgraphNode {
     let mut node = null_mut();
     let code = call!(raw, cuGraphAddChildGraphNode(&mut node => *mut CUgraphNode,
         graph => CUgraph, after.as_ptr() => *const CUgraphNode, after.len() => usize,
-        of => CUgraph));
+        child => CUgraph));
     assert_eq!(code, OK);
     node
 }

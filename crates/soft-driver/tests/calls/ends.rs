@@ -158,17 +158,20 @@ fn a_failure_ends_a_release_that_waits() {
 #[test]
 fn handles_of_a_dropped_driver_are_no_others() {
     type Call = fn(&Raw, u64) -> u32;
-    fn handle<T>(of: u64) -> *mut T {
-        std::ptr::with_exposed_provenance_mut(of as usize)
+    fn handle<T>(number: u64) -> *mut T {
+        std::ptr::with_exposed_provenance_mut(number as usize)
     }
     let calls: [(&str, Call); 7] = [
-        ("context", |raw, of| unsafe { (raw.cuCtxSetCurrent)(handle(of)) }.0),
-        ("stream", |raw, of| unsafe { (raw.cuStreamQuery)(handle(of)) }.0),
-        ("event", |raw, of| unsafe { (raw.cuEventQuery)(handle(of)) }.0),
-        ("graph", |raw, of| unsafe { (raw.cuGraphDestroy)(handle(of)) }.0),
-        ("executable graph", |raw, of| unsafe { (raw.cuGraphExecDestroy)(handle(of)) }.0),
-        ("green context", |raw, of| unsafe { raw.cuGreenCtxDestroy.unwrap()(handle(of)) }.0),
-        ("wait", |raw, of| unsafe { (raw.cuEventSynchronize)(handle(of)) }.0),
+        ("context", |raw, number| unsafe { (raw.cuCtxSetCurrent)(handle(number)) }.0),
+        ("stream", |raw, number| unsafe { (raw.cuStreamQuery)(handle(number)) }.0),
+        ("event", |raw, number| unsafe { (raw.cuEventQuery)(handle(number)) }.0),
+        ("graph", |raw, number| unsafe { (raw.cuGraphDestroy)(handle(number)) }.0),
+        ("executable graph", |raw, number| unsafe { (raw.cuGraphExecDestroy)(handle(number)) }.0),
+        (
+            "green context",
+            |raw, number| unsafe { raw.cuGreenCtxDestroy.unwrap()(handle(number)) }.0,
+        ),
+        ("wait", |raw, number| unsafe { (raw.cuEventSynchronize)(handle(number)) }.0),
     ];
     let made = |raw: &Raw| unsafe {
         let (mut context, mut graph, mut exec) = (null_mut(), null_mut(), null_mut());
@@ -198,8 +201,11 @@ fn handles_of_a_dropped_driver_are_no_others() {
     let place = |handles: [u64; 7]| handles[1] >> 39;
     let mut all = std::iter::repeat_with(|| Raw::with(builder())).take(64);
     let raw = all.find(|raw| place(made(raw)) == place(former)).expect("places are used again");
-    let codes: Vec<_> =
-        calls.into_iter().zip(former).map(|((kind, call), of)| (kind, call(&raw, of))).collect();
+    let codes: Vec<_> = calls
+        .into_iter()
+        .zip(former)
+        .map(|((kind, call), number)| (kind, call(&raw, number)))
+        .collect();
     // Of graphs a driver says no more than that it has no such one.
     let code = |kind: &str| if kind.contains("graph") { INVALID_VALUE } else { DEINITIALIZED };
     let expected = calls.map(|(kind, _)| (kind, code(kind)));

@@ -27,9 +27,9 @@ fn import(raw: &Raw, kind: CUexternalSemaphoreHandleType, fd: i32) -> (u32, CUex
     (code.0, semaphore)
 }
 
-fn imported(raw: &Raw, of: &ExternalSemaphore) -> CUexternalSemaphore {
-    let kind = if of.kind() == SemaphoreKind::Binary { OPAQUE } else { TIMELINE };
-    let (code, semaphore) = import(raw, kind, of.descriptor().unwrap().into_raw_fd());
+fn imported(raw: &Raw, theirs: &ExternalSemaphore) -> CUexternalSemaphore {
+    let kind = if theirs.kind() == SemaphoreKind::Binary { OPAQUE } else { TIMELINE };
+    let (code, semaphore) = import(raw, kind, theirs.descriptor().unwrap().into_raw_fd());
     assert_eq!(code, OK);
     semaphore
 }
@@ -206,8 +206,8 @@ fn the_other_side_in_another_process() {
 /// What the other side does too early is its own failure, and changes nothing.
 #[test]
 fn the_other_side_cannot_signal_too_early() {
-    let refused = |of: &ExternalSemaphore, value| {
-        let signal = std::panic::AssertUnwindSafe(|| of.signal(value));
+    let refused = |theirs: &ExternalSemaphore, value| {
+        let signal = std::panic::AssertUnwindSafe(|| theirs.signal(value));
         let printed = std::panic::catch_unwind(signal).expect_err("it is forbidden");
         printed.downcast_ref::<String>().expect("a message").clone()
     };

@@ -21,14 +21,14 @@ fn whole(raw: &Raw, device: i32) -> CUdevResource {
 }
 
 /// How many multiprocessors a resource has, in units of how many, by both words that say so.
-fn words(of: &CUdevResource) -> (CUdevResourceType, [u32; 3]) {
-    let sm = unsafe { of.u.sm };
-    (of.type_, [sm.smCount, sm.minSmPartitionSize, sm.smCoscheduledAlignment])
+fn words(resource: &CUdevResource) -> (CUdevResourceType, [u32; 3]) {
+    let sm = unsafe { resource.u.sm };
+    (resource.type_, [sm.smCount, sm.minSmPartitionSize, sm.smCoscheduledAlignment])
 }
 
 fn split(
     raw: &Raw,
-    of: &CUdevResource,
+    resource: &CUdevResource,
     groups: u32,
     flags: u32,
     least: u32,
@@ -37,21 +37,22 @@ fn split(
     rest.u.sm.smCount = 77;
     let mut parts = vec![CUdevResource::default(); groups as usize];
     let split = raw.cuDevSmResourceSplitByCount.unwrap();
-    let code = unsafe { split(parts.as_mut_ptr(), &mut made, of, &mut rest, flags, least) }.0;
+    let code = unsafe { split(parts.as_mut_ptr(), &mut made, resource, &mut rest, flags, least) }.0;
     parts.truncate(made as usize);
     if code == OK { Ok((parts, rest)) } else { Err(code) }
 }
 
-fn describe(raw: &Raw, of: &[CUdevResource]) -> (u32, CUdevResourceDesc) {
-    let (mut description, mut of) = (null_mut(), of.to_vec());
+fn describe(raw: &Raw, resources: &[CUdevResource]) -> (u32, CUdevResourceDesc) {
+    let (mut description, mut resources) = (null_mut(), resources.to_vec());
     let describe = raw.cuDevResourceGenerateDesc.unwrap();
-    let code = unsafe { describe(&mut description, of.as_mut_ptr(), of.len() as u32) }.0;
+    let code =
+        unsafe { describe(&mut description, resources.as_mut_ptr(), resources.len() as u32) }.0;
     (code, description)
 }
 
 /// A green context of these parts, and what it has.
-fn green(raw: &Raw, of: &[CUdevResource]) -> (CUgreenCtx, CUdevResource) {
-    let (code, description) = describe(raw, of);
+fn green(raw: &Raw, resources: &[CUdevResource]) -> (CUgreenCtx, CUdevResource) {
+    let (code, description) = describe(raw, resources);
     assert_eq!(code, OK);
     let (mut green, mut has) = (null_mut(), CUdevResource::default());
     unsafe {
@@ -106,7 +107,7 @@ fn a_split_is_all_that_there_was() {
         let device = whole(&raw, 0);
         let (parts, _) = split(&raw, &device, 1, 0, 40).unwrap();
         let (context, part) = green(&raw, &parts);
-        for (of, total) in [(device, ALL), (part, 40)] {
+        for (resource, total) in [(device, ALL), (part, 40)] {
             for (least, flags) in (0..=total + 1).flat_map(|least| [(least, 0), (least, 1)]) {
                 let unit = if flags == 1 { 2 } else { 8 };
                 let size = least.max(1).div_ceil(unit) * unit;
@@ -115,7 +116,7 @@ fn a_split_is_all_that_there_was() {
                 let most = if size == 8 { (total / size).min(15) } else { total / size };
                 for groups in [1, 2, most, ALL + 1] {
                     let what = format!("{total}: {groups} of {least}, {flags}, {version:?}");
-                    let made = split(&raw, &of, groups, flags, least);
+                    let made = split(&raw, &resource, groups, flags, least);
                     if least > total {
                         assert_eq!(made.err(), Some(CONFIGURATION), "{what}");
                         continue;
@@ -123,7 +124,10 @@ fn a_split_is_all_that_there_was() {
                     let (parts, rest) = made.expect(&what);
                     let own = if has_units { unit } else { 0 };
                     assert_eq!(parts.len() as u32, groups.min(most), "{what}");
-                    assert!(parts.iter().all(|of| words(of) == (SM, [size, own, own])), "{what}");
+                    assert!(
+                        parts.iter().all(|part| words(part) == (SM, [size, own, own])),
+                        "{what}"
+                    );
                     let left = total - size * parts.len() as u32;
                     let none = CUdevResourceType::CU_DEV_RESOURCE_TYPE_INVALID;
                     let expected = if left == 0 { (none, [0; 3]) } else { (SM, [left, own, own]) };
@@ -131,7 +135,8 @@ fn a_split_is_all_that_there_was() {
                     let mut count = 77;
                     let ask = raw.cuDevSmResourceSplitByCount.unwrap();
                     let code =
-                        unsafe { ask(null_mut(), &mut count, &of, null_mut(), flags, least) }.0;
+                        unsafe { ask(null_mut(), &mut count, &resource, null_mut(), flags, least) }
+                            .0;
                     assert_eq!((code, count), (OK, most), "{what}");
                 }
             }
@@ -148,14 +153,14 @@ fn a_split_is_all_that_there_was() {
 fn a_green_context_has_its_parts() {
     let raw = Raw::with(SoftDriver::builder().version(13, 0));
     let (parts, rest) = split(&raw, &whole(&raw, 0), 3, 0, 16).unwrap();
-    for (of, count) in [
+    for (parts, count) in [
         (vec![parts[0]], 16),
         (vec![parts[2], parts[0]], 32),
         (vec![rest, parts[1], parts[0], parts[2]], ALL),
         (vec![rest], ALL - 48),
         (vec![whole(&raw, 0), parts[0]], ALL),
     ] {
-        let (context, has) = green(&raw, &of);
+        let (context, has) = green(&raw, &parts);
         assert_eq!(words(&has), (SM, [count, 8, 8]));
         let (again, left) = split(&raw, &has, 1, 0, 8).expect("it can be split");
         assert_eq!(words(&again[0]).1[0] + words(&left).1[0], count);

@@ -200,7 +200,7 @@ impl Desk {
 
 fn launch(raw: &Raw, function: Handle, stream: CUstream, values: &[u64]) -> u32 {
     let mut each: Vec<*mut c_void> =
-        values.iter().map(|of| std::ptr::from_ref(of).cast_mut().cast()).collect();
+        values.iter().map(|value| std::ptr::from_ref(value).cast_mut().cast()).collect();
     call!(raw, cuLaunchKernel(function => Handle, 1 => u32, 1 => u32, 1 => u32,
         WORDS as u32 => u32, 1 => u32, 1 => u32, 0 => u32, stream => CUstream,
         each.as_mut_ptr() => *mut *mut c_void, null_mut() => *mut *mut c_void))
@@ -294,7 +294,7 @@ fn functions_are_counted_and_enumerated() {
             assert_eq!(code, OK);
             unsafe { CStr::from_ptr(name) }.to_str().unwrap().to_owned()
         };
-        let mut names: Vec<String> = found.iter().map(|of| name(*of)).collect();
+        let mut names: Vec<String> = found.iter().map(|kernel| name(*kernel)).collect();
         names.sort();
         assert_eq!(names, ["copy", "count", "nothing", "through", "unknown", "waits"]);
         let mut first = [null_mut(); 2];
@@ -403,7 +403,8 @@ fn what_a_kernel_touches_needs_order() {
         assert_eq!(second, 1);
     }
     // Two launches that write the same words.
-    let both = found(|desk| [desk.one, desk.two].into_iter().for_each(|of| run(desk, of, WORDS)));
+    let both =
+        found(|desk| [desk.one, desk.two].into_iter().for_each(|stream| run(desk, stream, WORDS)));
     assert_eq!(both, 1);
     // One byte of the first and the last word, and of those beside them.
     for part in [1, 3] {

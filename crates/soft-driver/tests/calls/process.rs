@@ -132,7 +132,7 @@ fn no_file_of_the_driver_is_inherited() {
     let files = || -> Vec<i32> {
         let all = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
         let mut all: Vec<i32> =
-            all.filter_map(|of| of.file_name().to_str()?.parse().ok()).collect();
+            all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
         // One was that of the list itself.
         all.retain(|file| flags(*file) != -1);
         all

@@ -159,7 +159,7 @@ fn a_stream_with_nothing_to_do_takes_a_free_channel() {
     let (words, all) = (Words::new(&raw), streams(&raw, 4));
     let mut value = 0;
     for (at, waiting) in all.iter().enumerate() {
-        for last in all.iter().enumerate().filter(|of| of.0 != at).map(|of| of.1) {
+        for last in all.iter().enumerate().filter(|other| other.0 != at).map(|other| other.1) {
             value += 1;
             assert_eq!(wait(&raw, *waiting, words.at(0), value), OK);
             assert_eq!(write(&raw, *last, words.at(0), value), OK);
@@ -417,8 +417,8 @@ fn random_program(seed: u64, ahead: bool) -> usize {
             assert_eq!(write(&raw, streams[two], words.at(two), signalled[two]), OK);
             planted = Some((two, signalled[two]));
         }
-        let (stream, of) = (random(STREAMS), random(STREAMS));
-        if random(2) == 0 || signalled[of] == 0 {
+        let (stream, word) = (random(STREAMS), random(STREAMS));
+        if random(2) == 0 || signalled[word] == 0 {
             signalled[stream] += 1;
             assert_eq!(write(&raw, streams[stream], words.at(stream), signalled[stream]), OK);
         } else {
@@ -426,8 +426,8 @@ fn random_program(seed: u64, ahead: bool) -> usize {
                 wait(
                     &raw,
                     streams[stream],
-                    words.at(of),
-                    1 + random(signalled[of] as usize) as u64
+                    words.at(word),
+                    1 + random(signalled[word] as usize) as u64
                 ),
                 OK
             );
@@ -487,10 +487,12 @@ fn is_deadlock(streams: &[Vec<Step>]) -> bool {
         let all = streams.iter().zip(reached);
         let (mut written, mut to_come, mut recorded) = (false, false, false);
         for (at, found, reached) in
-            all.flat_map(|(all, to)| all.iter().enumerate().map(move |(at, of)| (at, *of, *to)))
+            all.flat_map(|(all, to)| all.iter().enumerate().map(move |(at, step)| (at, *step, *to)))
         {
             match (found, step) {
-                (Step::Write(word, value), Step::Wait(of, wanted, condition)) if word == of => {
+                (Step::Write(word, value), Step::Wait(waited, wanted, condition))
+                    if word == waited =>
+                {
                     let met = meets(value, wanted, condition);
                     written |= met && at < reached;
                     to_come |= met && at >= reached;

@@ -20,10 +20,10 @@ const TOO_OLD: u32 = 2;
 /// All functions of one base name, oldest first: plain ones, or per-thread twins.
 fn family(base: &str, per_thread: bool) -> Vec<&'static Export> {
     let unlisted = "cuGetProcAddress_v2_ptsz";
-    let of = |export: &&Export| {
+    let is_of_family = |export: &&Export| {
         export.base() == base && export.per_thread == per_thread && export.name != unlisted
     };
-    let mut family: Vec<_> = EXPORTS.iter().filter(of).collect();
+    let mut family: Vec<_> = EXPORTS.iter().filter(is_of_family).collect();
     family.sort_by_key(|export| export.version);
     family
 }

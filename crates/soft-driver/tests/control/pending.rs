@@ -46,17 +46,17 @@ fn each_kind_of_wait_is_named() {
     soft.busy(&busy, Duration::from_secs(3600));
     let texts = texts(&soft);
     let handle = |stream: &StreamRef| format!("{:#x}", stream.as_raw().addr());
-    let of = |stream: &StreamRef| {
+    let text_of = |stream: &StreamRef| {
         let found = texts.iter().find(|text| text.starts_with(&handle(stream)));
         found.unwrap_or_else(|| panic!("{} in {texts:?}", handle(stream))).clone()
     };
-    let waits = of(&value);
+    let waits = text_of(&value);
     assert!(waits.contains("waits for at least 1 at 0x"), "{waits}");
     assert!(waits.contains(", where 0 is: cuStreamWaitValue64_v2, call "), "{waits}");
     let recorded = format!("waits for an event that stream {} records behind 1 ", handle(&value));
-    assert!(of(&event).contains(&recorded), "{}", of(&event));
+    assert!(text_of(&event).contains(&recorded), "{}", text_of(&event));
     for running in [&host, &busy] {
-        assert!(of(running).contains("has work that runs"), "{}", of(running));
+        assert!(text_of(running).contains("has work that runs"), "{}", text_of(running));
     }
     let context_handle = format!("default stream of context {:#x} waits", context.as_raw().addr());
     assert!(texts.iter().any(|text| text.contains(&context_handle)), "{texts:?}");

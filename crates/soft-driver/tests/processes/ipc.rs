@@ -512,7 +512,7 @@ fn the_order_of_another_process_is_taken_for_order() {
     assert_eq!(unsafe { (raw.cuCtxSynchronize)() }.0, OK);
     let reports = found();
     assert_eq!(reports.len(), 2, "{reports:?}");
-    let of = |number: u64| {
+    let report_of = |number: u64| {
         let call = format!(", call #{number}\n");
         reports.iter().find(|report| report.contains(&call)).expect("it is reported")
     };
@@ -521,10 +521,10 @@ fn the_order_of_another_process_is_taken_for_order() {
         &format!("waited for interprocess event {:#x} in call #{waited} (", relayed.addr()),
         "whose records by other processes are unknown here",
     ] {
-        assert_eq!(of(second).matches("interprocess").count(), 1, "{}", of(second));
-        assert!(of(second).contains(part), "{part}\n{}", of(second));
+        assert_eq!(report_of(second).matches("interprocess").count(), 1, "{}", report_of(second));
+        assert!(report_of(second).contains(part), "{part}\n{}", report_of(second));
     }
-    assert!(!of(third).contains("interprocess"), "{}", of(third));
+    assert!(!report_of(third).contains("interprocess"), "{}", report_of(third));
 
     // The host waits for the other process: then it is after what was recorded here.
     let [one, two] = [(); 2].map(|()| raw.stream(1));

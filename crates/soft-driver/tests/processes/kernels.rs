@@ -56,37 +56,37 @@ unsafe fn parameters(launch: *const Launch) -> (u64, u32) {
 
 unsafe extern "C" fn add(launch: *const Launch, user: *mut c_void) -> CUresult {
     unsafe {
-        let of = *user.cast::<Functions>();
+        let functions = *user.cast::<Functions>();
         let (address, more) = parameters(launch);
         let of_threads = (*launch).block[0] + (*launch).grid[1] + (*launch).shared_bytes;
         let mut words = [0_u32; WORDS];
-        let code = (of.load)(launch, address, words.as_mut_ptr().cast(), 4 * WORDS);
+        let code = (functions.load)(launch, address, words.as_mut_ptr().cast(), 4 * WORDS);
         if code.0 != 0 {
             return code;
         }
         words.iter_mut().for_each(|word| *word += more + of_threads);
         // Nothing is declared any more once it runs.
-        assert_eq!((of.reads)(launch, address, 4).0, 800);
-        (of.store)(launch, address, words.as_ptr().cast(), 4 * WORDS)
+        assert_eq!((functions.reads)(launch, address, 4).0, 800);
+        (functions.store)(launch, address, words.as_ptr().cast(), 4 * WORDS)
     }
 }
 
 unsafe extern "C" fn declare(launch: *const Launch, user: *mut c_void) -> CUresult {
     unsafe {
-        let of = *user.cast::<Functions>();
+        let functions = *user.cast::<Functions>();
         let (address, _) = parameters(launch);
-        assert_eq!((of.reads)(launch, address, 4 * WORDS).0, 0);
-        (of.writes)(launch, address, 4 * WORDS)
+        assert_eq!((functions.reads)(launch, address, 4 * WORDS).0, 0);
+        (functions.writes)(launch, address, 4 * WORDS)
     }
 }
 
 /// Does not look at what the driver returns.
 unsafe extern "C" fn careless(launch: *const Launch, user: *mut c_void) -> CUresult {
     unsafe {
-        let of = *user.cast::<Functions>();
+        let functions = *user.cast::<Functions>();
         let (address, value) = parameters(launch);
-        (of.store)(launch, address, std::ptr::from_ref(&value).cast(), 4);
-        (of.store)(launch, address + 1, std::ptr::from_ref(&value).cast(), 4);
+        (functions.store)(launch, address, std::ptr::from_ref(&value).cast(), 4);
+        (functions.store)(launch, address + 1, std::ptr::from_ref(&value).cast(), 4);
     }
     CUresult(0)
 }

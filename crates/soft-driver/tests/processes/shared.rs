@@ -346,7 +346,7 @@ fn inner_semaphores() {
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         (fd.try_clone().unwrap(), fd)
     };
-    let signal = |of: &OwnedFd, value: u64| unsafe { signal(of.as_raw_fd(), value) };
+    let signal = |file: &OwnedFd, value: u64| unsafe { signal(file.as_raw_fd(), value) };
     let (timeline, their_timeline) = made(1);
     let (binary, their_binary) = made(0);
 

@@ -86,7 +86,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn of_image(image: &[u8], architecture: u32, end: Instant, counts: &Mutex<Counts>) {
-    let wanted = |form: Form, of: u32| form == Form::Cubin && of == architecture;
+    let wanted = |form: Form, version: u32| form == Form::Cubin && version == architecture;
     if Instant::now() > end {
         counts.lock().unwrap().skipped += 1;
         return;
@@ -95,7 +95,7 @@ fn of_image(image: &[u8], architecture: u32, end: Instant, counts: &Mutex<Counts
     for entry in &entries {
         let Image::Cubin(bytes) = &entry.image else { continue };
         let Ok(cubin) = Cubin::parse(bytes) else { continue };
-        for kernel in cubin.kernels.iter().filter(|of| of.is_entry) {
+        for kernel in cubin.kernels.iter().filter(|kernel| kernel.is_entry) {
             let key = (kernel.name.to_owned(), kernel.code.to_vec());
             if cubin.architecture != architecture || !counts.lock().unwrap().seen.insert(key) {
                 continue;
@@ -145,8 +145,8 @@ fn of_kernel(architecture: u32, kernel: &Kernel<'_>, counts: &Mutex<Counts>) {
             let place = why.split_whitespace().find_map(|word| word.strip_prefix("0x"));
             let at = place.and_then(|place| usize::from_str_radix(place, 16).ok());
             let word = at.and_then(|at| kernel.code.get(at..at + 2));
-            let number = word.map_or(String::new(), |of| {
-                format!(" ({:#05x})", u16::from_le_bytes([of[0], of[1]]) & 0xfff)
+            let number = word.map_or(String::new(), |bytes| {
+                format!(" ({:#05x})", u16::from_le_bytes([bytes[0], bytes[1]]) & 0xfff)
             });
             let why = why.replace(&format!("0x{}", place.unwrap_or("?")), "some place");
             *counts.unknown.entry(why + &number).or_default() += 1;
@@ -192,7 +192,7 @@ fn of_threads(name: &str, code: &Code) -> (usize, usize, Vec<String>) {
         let parameters = random.parameters(kind);
         let grids = [[1, 1, 1], [64, 3, 1], [7, 1, 2], [132, 1, 1]];
         let blocks = [[256, 1, 1], [128, 1, 1], [32, 4, 1], [64, 2, 2]];
-        let [grid, block] = [grids, blocks].map(|of| of[random.below(4) as usize]);
+        let [grid, block] = [grids, blocks].map(|sizes| sizes[random.below(4) as usize]);
         let launch = Launch::new(grid, block, parameters);
         let Ok(spans) = may_touch(code, &launch) else { continue };
         launches += 1;
@@ -230,7 +230,8 @@ fn is_within(touch: &Touch, spans: &[Span]) -> bool {
         return all.any(|span| span.bytes.is_none());
     };
     all.any(|span| {
-        let inside = |of: &std::ops::Range<u64>| of.start <= touch.address && end <= of.end;
+        let inside =
+            |range: &std::ops::Range<u64>| range.start <= touch.address && end <= range.end;
         span.bytes.as_ref().is_none_or(inside)
             && (touch.address..end).all(|at| span.may_touch(&(at..at + 1)))
     })
@@ -261,8 +262,9 @@ fn of_const(kernel: &Kernel<'_>, summary: &Summary, counts: &mut Counts) {
         }
         counts.pointers += 1;
         let word = summary.words.iter().find(|word| word.offset == parameter.offset);
-        let said =
-            |of: fn(&Word) -> Uses| word.is_some_and(|word| of(word).written || of(word).atomic);
+        let said = |uses: fn(&Word) -> Uses| {
+            word.is_some_and(|word| uses(word).written || uses(word).atomic)
+        };
         let line = || format!("{text} at {}: {}", parameter.offset, kernel.name);
         if said(|word| word.as_base) {
             counts.written.push(line());
@@ -311,9 +313,9 @@ fn print(mut counts: Counts, images: usize) {
     for (at, what) in ["any launch", "one launch"].into_iter().enumerate() {
         let mut times: Vec<Duration> = counts.times.iter().map(|times| times[at]).collect();
         times.sort_unstable();
-        let of = |share: f64| times.get((count as f64 * share) as usize).or(times.last());
+        let quantile = |share: f64| times.get((count as f64 * share) as usize).or(times.last());
         let shares =
-            [0.5, 0.9, 0.99, 0.999, 1.0].map(|share| of(share).copied().unwrap_or_default());
+            [0.5, 0.9, 0.99, 0.999, 1.0].map(|share| quantile(share).copied().unwrap_or_default());
         let long = times.iter().filter(|time| **time > Duration::from_millis(50)).count();
         println!("{what}: 50, 90, 99, 99.9, 100 %: {shares:.1?}; {long} took more than 50 ms");
     }

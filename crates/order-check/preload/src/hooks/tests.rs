@@ -199,12 +199,12 @@ fn default_streams_end_with_their_threads() {
 fn default_streams_end_with_their_context() {
     let _turn = TURN.lock();
     with_context();
-    let stream = || begin_call(&CALL, |watch| [0, 1].map(|of| watch.stream(&CALL, of)));
+    let stream = || begin_call(&CALL, |watch| [0, 1].map(|stream| watch.stream(&CALL, stream)));
     let (first, same) = (stream(), stream());
     assert!(first.is_some() && first == same, "{first:?} {same:?}");
     streams::context_destroy(&CALL, || OK, 77);
-    let [first, other] = [first, stream()].map(|of| of.expect("it is seen"));
-    assert!(first.iter().all(|of| !other.contains(of)), "{first:?} {other:?}");
+    let [first, other] = [first, stream()].map(|stream| stream.expect("it is seen"));
+    assert!(first.iter().all(|stream| !other.contains(stream)), "{first:?} {other:?}");
 }
 
 /// Memory that belongs to an object ends where other memory begins in it, and not beside it.
@@ -386,7 +386,7 @@ fn captures_in_all_streams_are_asked_for() {
     for (stream, other) in [(created, 2), (2, created)] {
         streams::capture_begin(&CALL, || OK, stream);
         let partial = begin_call(&CALL, |watch| {
-            let [own, other] = [stream, other].map(|of| watch.stream(&CALL, of));
+            let [own, other] = [stream, other].map(|stream| watch.stream(&CALL, stream));
             let capture = watch.feed.capture_of(own).expect("it is captured");
             assert_eq!(watch.feed.capture_of(other), None);
             let before = watch.graphs.partial.contains(&capture);
@@ -411,11 +411,11 @@ fn a_copy_between_contexts_waits_for_the_host() {
             watch.allocated(DEVICE, 4096, Memory::Device);
             watch.allocated(PINNED, 4096, Memory::Host);
         });
-        let of = |address| match address {
+        let block = |address| match address {
             PINNED => Block::host(address),
             _ => Block::device(address),
         };
-        copies::peer(&call, || OK, sides.map(of), [64, 1, 1], [77, 77]);
+        copies::peer(&call, || OK, sides.map(block), [64, 1, 1], [77, 77]);
         let is_over = begin_call(&call, |watch| {
             let stream = watch.stream(&call, 0);
             let awaited = watch.feed.await_stream(stream);
@@ -524,8 +524,8 @@ fn a_function_is_looked_up_as_it_is_exported() {
     super::exported(real, own);
     super::exported(real, alias);
     let all = super::EXPORTED.read().expect("nobody panics with it");
-    let of = |function: *const c_void| all.get(&function.addr()).copied();
-    assert_eq!([real, own, alias].map(of), [Some(0x2000), Some(0x2000), Some(0x3000)]);
+    let own_of = |function: *const c_void| all.get(&function.addr()).copied();
+    assert_eq!([real, own, alias].map(own_of), [Some(0x2000), Some(0x2000), Some(0x3000)]);
     drop(all);
     super::EXPORTED.write().expect("nobody panics with it").clear();
 }

@@ -270,16 +270,16 @@ fn a_copy_between_devices_may_be_work_of_the_other_one() {
             for how in ["", "peer", "any", "default stream", "other context current", "graph"] {
                 for way in ALL {
                     let found = two_devices(NON_BLOCKING, |raw, contexts, streams, memory| {
-                        for (of, enabled) in access.into_iter().enumerate() {
-                            raw.set_current(contexts[of]);
+                        for (device, enabled) in access.into_iter().enumerate() {
+                            raw.set_current(contexts[device]);
                             let enable = || {
                                 call!(raw, cuCtxEnablePeerAccess(
-                                contexts[1 - of] => CUcontext, 0 => u32))
+                                contexts[1 - device] => CUcontext, 0 => u32))
                             };
                             assert_eq!(enable(), OK);
                             if !enabled {
                                 let code = call!(raw, cuCtxDisablePeerAccess(
-                                    contexts[1 - of] => CUcontext));
+                                    contexts[1 - device] => CUcontext));
                                 assert_eq!(code, OK);
                             }
                         }

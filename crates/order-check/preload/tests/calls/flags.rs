@@ -107,7 +107,7 @@ unsafe extern "C" fn mapped(_: u64) -> u32 {
 slow! {
     value b"cuStreamWriteValue32_v2" (stream: CUstream, to: u64, value: u32, flags: u32);
     long b"cuStreamWriteValue64_v2" (stream: CUstream, to: u64, value: u64, flags: u32);
-    batch b"cuStreamBatchMemOp_v2" (stream: CUstream, count: u32, of: *mut c_void, flags: u32);
+    batch b"cuStreamBatchMemOp_v2" (stream: CUstream, count: u32, operations: *mut c_void, flags: u32);
     to_host b"cuMemcpyDtoHAsync_v2" (to: u64, from: u64, bytes: usize, stream: CUstream);
     on_device b"cuMemcpyDtoDAsync_v2" (to: u64, from: u64, bytes: usize, stream: CUstream);
     any b"cuMemcpyAsync" (to: u64, from: u64, bytes: usize, stream: CUstream);
@@ -301,7 +301,7 @@ fn a_captured_flag_that_is_refused_is_no_node() {
             ..FRONT
         };
         for ((name, widths, writes), (place, visible, memory)) in
-            WRITES.into_iter().flat_map(|of| PLACES.map(|place| (of, place)))
+            WRITES.into_iter().flat_map(|write| PLACES.map(|place| (write, place)))
         {
             // Whether a flag that was written is seen already depends on the time.
             for fails in [true, false].into_iter().take(if visible { 1 } else { 2 }) {

@@ -108,8 +108,8 @@ static RENAMED: AtomicBool = AtomicBool::new(false);
 /// words.
 unsafe extern "C" fn parameter(_: usize, at: usize, offset: &mut usize, size: &mut usize) -> u32 {
     let count = if SHORT.load(Ordering::Relaxed) { 1 } else { 3 };
-    let Some(of) = [(0, 4), (8, 8), (16, 16)][..count].get(at) else { return INVALID_VALUE };
-    (*offset, *size) = *of;
+    let Some(known) = [(0, 4), (8, 8), (16, 16)][..count].get(at) else { return INVALID_VALUE };
+    (*offset, *size) = *known;
     OK
 }
 
@@ -119,8 +119,8 @@ unsafe extern "C" fn no_kernel(_: usize, _: usize, _: &mut usize, _: &mut usize)
 
 unsafe extern "C" fn kernel_name(name: &mut *const std::ffi::c_char, kernel: usize) -> u32 {
     let names = [c"fill", c"few", c"stale", c"many", c"_Z4fillPfi"];
-    let Some(of) = names.get(kernel - 1) else { return INVALID_HANDLE };
-    *name = if RENAMED.load(Ordering::Relaxed) { c"other".as_ptr() } else { of.as_ptr() };
+    let Some(known) = names.get(kernel - 1) else { return INVALID_HANDLE };
+    *name = if RENAMED.load(Ordering::Relaxed) { c"other".as_ptr() } else { known.as_ptr() };
     OK
 }
 
@@ -184,7 +184,8 @@ fn a_captured_kernel_has_its_addresses() {
             desk.writes(desk.b);
             desk.end();
             let found = found();
-            let launched = found.iter().filter(|of| of.1.iter().any(|it| it.0 == "cuGraphLaunch"));
+            let launched =
+                found.iter().filter(|report| report.1.iter().any(|it| it.0 == "cuGraphLaunch"));
             assert_eq!(launched.count(), 1, "{within}: {found:?}");
         }
     });
@@ -373,7 +374,9 @@ fn a_pair_is_reported_again_with_the_stack_of_the_launch() {
             let traced: Vec<[bool; 2]> = all
                 .iter()
                 .filter_map(Finding::report)
-                .map(|of| [&of.first, &of.second].map(|side| side.call.backtrace.is_some()))
+                .map(|report| {
+                    [&report.first, &report.second].map(|side| side.call.backtrace.is_some())
+                })
                 .collect();
             let wanted: &[[bool; 2]] = match round {
                 0 => &[[false, true]],

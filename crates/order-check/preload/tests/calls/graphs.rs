@@ -85,8 +85,8 @@ impl<'a> Built<'a> {
         let mut own = CUDA_HOST_NODE_PARAMS { fn_: None, userData: null_mut() };
         self.number(call!(raw, cuGraphHostNodeGetParams(node => CUgraphNode,
             &mut own => *mut CUDA_HOST_NODE_PARAMS)));
-        let same = own.fn_.is_some_and(|of| {
-            std::ptr::fn_addr_eq(of, nothing as unsafe extern "C" fn(*mut c_void))
+        let same = own.fn_.is_some_and(|function| {
+            std::ptr::fn_addr_eq(function, nothing as unsafe extern "C" fn(*mut c_void))
         });
         assert!(same && own.userData.addr() == 8, "the node's function is the program's own");
         self.nodes.push(node);
@@ -99,11 +99,11 @@ impl<'a> Built<'a> {
         self.nodes.push(node);
     }
 
-    fn child(&mut self, after: &[CUgraphNode], of: CUgraph) {
+    fn child(&mut self, after: &[CUgraphNode], graph: CUgraph) {
         let (mut node, raw) = (null_mut(), self.p.raw);
         self.number(call!(raw, cuGraphAddChildGraphNode(&mut node => *mut CUgraphNode,
             self.graph => CUgraph, after.as_ptr() => *const CUgraphNode, after.len() => usize,
-            of => CUgraph)));
+            graph => CUgraph)));
         self.nodes.push(node);
     }
 
@@ -304,9 +304,9 @@ fn update(exec: CUgraphExec, graph: &Built<'_>) {
 }
 
 /// A graph that has the other one as a child.
-fn parent<'a>(of: &Built<'a>) -> Built<'a> {
-    let mut parent = Built::new(of.p);
-    parent.child(&[], of.graph);
+fn parent<'a>(child: &Built<'a>) -> Built<'a> {
+    let mut parent = Built::new(child.p);
+    parent.child(&[], child.graph);
     parent
 }
 
@@ -357,7 +357,7 @@ fn an_object_ends_after_the_launches_of_what_holds_it() {
         }),
         ("a child", |graph, retain| {
             retain(graph.graph);
-            only(parent(graph), |of| of.exec())
+            only(parent(graph), |outer| outer.exec())
         }),
         ("a child of a clone", |graph, retain| {
             retain(graph.graph);
@@ -365,23 +365,23 @@ fn an_object_ends_after_the_launches_of_what_holds_it() {
         }),
         ("a child of a child", |graph, retain| {
             retain(graph.graph);
-            only(parent(graph), |of| only(parent(of), |of| of.exec()))
+            only(parent(graph), |inner| only(parent(inner), |outer| outer.exec()))
         }),
         ("the child itself", |graph, retain| {
             let parent = parent(graph);
             retain(child(&parent));
-            only(parent, |of| of.exec())
+            only(parent, |outer| outer.exec())
         }),
         ("the child of a child", |graph, retain| {
             let inner = parent(graph);
             retain(child(&inner));
-            only(inner, |of| only(parent(of), |of| of.exec()))
+            only(inner, |inner| only(parent(inner), |outer| outer.exec()))
         }),
         ("an update with a parent", |graph, retain| {
             retain(graph.graph);
             let mut other = Built::new(graph.p);
             other.set(&[], other.p.other);
-            let (exec, newer) = (only(parent(&other), |of| of.exec()), parent(graph));
+            let (exec, newer) = (only(parent(&other), |outer| outer.exec()), parent(graph));
             update(exec, &newer);
             newer.destroy();
             other.destroy();
@@ -398,7 +398,8 @@ fn an_object_ends_after_the_launches_of_what_holds_it() {
         }),
     ];
     aside("an_object_ends_after_the_launches_of_what_holds_it", || {
-        for ((way, made), held) in ways.into_iter().flat_map(|of| [true, false].map(|is| (of, is)))
+        for ((way, made), held) in
+            ways.into_iter().flat_map(|way| [true, false].map(|is| (way, is)))
         {
             let raw = Raw::behind(builder(0), FRONT);
             RAW.store((&raw const raw).cast_mut(), Ordering::Relaxed);
@@ -439,7 +440,8 @@ fn a_destroyed_node_is_none_of_its_captured_graph() {
     aside("a_destroyed_node_is_none_of_its_captured_graph", || {
         let made: [Made; 3] = [|graph| graph.exec(), cloned, updated];
         let versions = [(13, 1), (13, 0)];
-        for (version, made) in versions.iter().flat_map(|of| made.map(|made| (of, made))) {
+        for (version, made) in versions.iter().flat_map(|version| made.map(|made| (version, made)))
+        {
             for reports in [1, 0] {
                 let raw = Raw::behind(builder(0).version(version.0, version.1), FRONT);
                 let p = Desk::new(&raw, false);

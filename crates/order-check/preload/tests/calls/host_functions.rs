@@ -58,17 +58,17 @@ fn the_driver_may_wait_while_it_is_asked() {
         raw.sync(p.a);
         let (mut graph, mut node) = (null_mut(), null_mut());
         p.number(unsafe { (raw.cuGraphCreate)(&mut graph, 0) });
-        let of = CUDA_HOST_NODE_PARAMS { fn_: Some(nothing), userData: null_mut() };
+        let params = CUDA_HOST_NODE_PARAMS { fn_: Some(nothing), userData: null_mut() };
         let code = call!(raw, cuGraphAddHostNode(&mut node => *mut CUgraphNode,
             graph => CUgraph, null() => *const CUgraphNode, 0 => usize,
-            &of => *const CUDA_HOST_NODE_PARAMS));
+            &params => *const CUDA_HOST_NODE_PARAMS));
         assert_eq!(code, OK);
         let code = call!(raw, cuGraphHostNodeSetParams(node => CUgraphNode,
-            &of => *const CUDA_HOST_NODE_PARAMS));
+            &params => *const CUDA_HOST_NODE_PARAMS));
         assert_eq!(code, OK);
         assert_eq!(call!(raw, cuGraphDestroyNode(node => CUgraphNode)), OK);
         p.end();
-        assert_eq!(WAITED.each_ref().map(|of| of.load(Ordering::Relaxed)), [3, 0]);
+        assert_eq!(WAITED.each_ref().map(|count| count.load(Ordering::Relaxed)), [3, 0]);
     });
 }
 
@@ -101,11 +101,11 @@ impl Params {
     }
 }
 
-unsafe extern "C" fn get_params(node: CUgraphNode, of: &mut Params) -> u32 {
-    of.kind = 3;
+unsafe extern "C" fn get_params(node: CUgraphNode, params: &mut Params) -> u32 {
+    params.kind = 3;
     unsafe {
         let get = std::mem::transmute::<*mut c_void, GetHost>(GET.load(Ordering::Relaxed));
-        get(node, &mut of.host)
+        get(node, &mut params.host)
     }
 }
 
@@ -115,12 +115,12 @@ unsafe extern "C" fn add_node(
     after: *const CUgraphNode,
     _: *const c_void,
     count: usize,
-    of: &Params,
+    params: &Params,
 ) -> u32 {
-    assert_eq!(of.kind, 3);
+    assert_eq!(params.kind, 3);
     unsafe {
         let add = std::mem::transmute::<*mut c_void, Add>(ADD.load(Ordering::Relaxed));
-        add(node, graph, after, count, &of.host)
+        add(node, graph, after, count, &params.host)
     }
 }
 
@@ -161,15 +161,15 @@ fn a_node_of_any_kind_has_the_programs_own_function() {
             graphs[0] => CUgraph, null() => *const CUgraphNode, 0 => usize,
             &own => *const CUDA_HOST_NODE_PARAMS));
         assert_eq!(code, OK);
-        let mut of = Params::new();
+        let mut params = Params::new();
         let code = call!(raw, cuGraphNodeGetParams(nodes[0] => CUgraphNode,
-            &mut of => *mut Params));
+            &mut params => *mut Params));
         assert_eq!(code, OK);
-        let function = of.host.fn_.expect("a host node") as usize;
-        assert_eq!((function, of.host.userData.addr()), (counts as *const () as usize, 8));
+        let function = params.host.fn_.expect("a host node") as usize;
+        assert_eq!((function, params.host.userData.addr()), (counts as *const () as usize, 8));
         let code = call!(raw, cuGraphAddNode_v2(&mut nodes[1] => *mut CUgraphNode,
             graphs[1] => CUgraph, null() => *const CUgraphNode, null() => *const c_void,
-            0 => usize, &of => *const Params));
+            0 => usize, &params => *const Params));
         assert_eq!(code, OK);
         p.number(unsafe { (raw.cuGraphDestroy)(graphs[0]) });
         let mut exec = null_mut();

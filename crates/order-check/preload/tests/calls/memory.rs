@@ -199,7 +199,7 @@ fn memory_that_no_call_allocates_ends() {
             ends(&p);
             p.raw.sync(p.a);
             (FRONT.declare)(Some(p.b), AT, 4, true);
-            let problems: Vec<_> = found().into_iter().map(|of| of.0).collect();
+            let problems: Vec<_> = found().into_iter().map(|report| report.0).collect();
             assert_eq!(problems, [Problem::UseAfterFree], "{what}");
             // Other memory is there now.
             gets(&p);
@@ -263,7 +263,7 @@ fn a_variable_of_another_size_is_other_memory() {
 fn is_over(p: &Desk<'_>) -> bool {
     (FRONT.declare)(Some(p.b), AT, 4, true);
     let found = found();
-    assert!(found.iter().all(|of| of.0 == Problem::UseAfterFree), "{found:?}");
+    assert!(found.iter().all(|report| report.0 == Problem::UseAfterFree), "{found:?}");
     !found.is_empty()
 }
 
@@ -304,9 +304,9 @@ fn memory_of_a_module_ends_with_its_library() {
     aside("memory_of_a_module_ends_with_its_library", || {
         let raw = Raw::behind(builder(0), WITH_MEMORY);
         let p = Desk::new(&raw, true);
-        let mut of = 0;
-        good(call!(raw, cuLibraryGetModule(&mut of => *mut usize, 7 => usize)));
-        assert_eq!(of, 8);
+        let mut module = 0;
+        good(call!(raw, cuLibraryGetModule(&mut module => *mut usize, 7 => usize)));
+        assert_eq!(module, 8);
         KINDS[0].1(&p);
         good(call!(raw, cuLibraryUnload(7 => usize)));
         assert!(is_over(&p));
@@ -468,7 +468,7 @@ fn pools_are_memory_of_all_kinds() {
             }
             raw.sync(p.a);
             let ends = [(&raw, own), (&raw, pools[0]), (&there, pools[1])];
-            assert_eq!(ends.map(|(of, pool)| destroy(of, pool)), [OK; 3]);
+            assert_eq!(ends.map(|(raw, pool)| destroy(raw, pool)), [OK; 3]);
             p.end();
         }
     });
@@ -693,7 +693,7 @@ fn a_word_in_memory_that_has_ended_is_not_loaded() {
         good(unsafe { (raw.cuMemFreeHost)(memory) }.0);
         good(call!(raw, cuStreamWaitValue32_v2(p.a => CUstream, word => u64, 1 => u32, 0 => u32)));
         p.end();
-        let problems: Vec<_> = found().into_iter().map(|of| of.0).collect();
+        let problems: Vec<_> = found().into_iter().map(|report| report.0).collect();
         assert_eq!(problems, [Problem::UseAfterFree]);
     });
 }

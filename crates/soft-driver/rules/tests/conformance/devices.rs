@@ -372,9 +372,9 @@ rules! {
          both have it, from here: all, to here: none; here has it, from here: all, to here: all"
     {
         let second = Second::new(rig);
-        let allocate = |of| {
+        let allocate = |context| {
             let mut memory = 0;
-            rig.within(of, || must("cuMemAlloc", rig.cuMemAlloc_v2(&mut memory, COPIED)));
+            rig.within(context, || must("cuMemAlloc", rig.cuMemAlloc_v2(&mut memory, COPIED)));
             memory
         };
         let (here, there) = (allocate(rig.context), allocate(second.context));

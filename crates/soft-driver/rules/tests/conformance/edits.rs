@@ -488,9 +488,9 @@ rules! {
         must("cuGraphDestroyNode", rig.cuGraphDestroyNode(b));
         let third = local(empty(rig, one, &[]));
         saw.text(format_args!("nodes {first}, {second}, then {third} although one is gone"));
-        let mut of = null_mut();
-        must("the graph", rig.cuGraphNodeGetContainingGraph(a, &mut of));
-        saw.holds("its graph", of == one);
+        let mut containing = null_mut();
+        must("the graph", rig.cuGraphNodeGetContainingGraph(a, &mut containing));
+        saw.holds("its graph", containing == one);
         must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
         must("cuGraphDestroy", rig.cuGraphDestroy(one));
         must("cuGraphDestroy", rig.cuGraphDestroy(other));

@@ -494,10 +494,10 @@ rules! {
     /// its nodes then return an error.
     [since(11, 4)]
     fn an_exec_outlives_its_graph(rig, saw) = "set CUDA_ERROR_INVALID_VALUE (1); launch success" {
-        let (event, stream, of) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING), graph(rig));
-        let node = record_node(rig, of, event);
-        let exec = instantiate(rig, of);
-        must("cuGraphDestroy", rig.cuGraphDestroy(of));
+        let (event, stream, source) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING), graph(rig));
+        let node = record_node(rig, source, event);
+        let exec = instantiate(rig, source);
+        must("cuGraphDestroy", rig.cuGraphDestroy(source));
         saw.code("set", rig.cuGraphExecEventRecordNodeSetEvent(exec, node, event));
         saw.code("launch", rig.cuGraphLaunch(exec, stream));
         rig.synchronize(stream);
@@ -511,13 +511,13 @@ rules! {
         "CUDA_ERROR_INVALID_CONTEXT (201) from instantiate, launch in NULL; success from create, \
          add, get, set, exec set, launch, exec destroy, destroy"
     {
-        let (event, stream, of) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING), graph(rig));
-        let node = record_node(rig, of, event);
-        let exec = instantiate(rig, of);
+        let (event, stream, source) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING), graph(rig));
+        let node = record_node(rig, source, event);
+        let exec = instantiate(rig, source);
         elsewhere(|| {
             let (mut made, mut added, mut found) = (null_mut(), null_mut(), null_mut());
             saw.codes(&[
-                ("instantiate", rig.cuGraphInstantiateWithFlags(&mut null_mut(), of, 0)),
+                ("instantiate", rig.cuGraphInstantiateWithFlags(&mut null_mut(), source, 0)),
                 ("launch in NULL", rig.cuGraphLaunch(exec, NULL_STREAM)),
                 ("create", rig.cuGraphCreate(&mut made, 0)),
                 ("add", rig.cuGraphAddEventRecordNode(&mut added, made, null(), 0, event)),
@@ -538,9 +538,9 @@ rules! {
     [since(11, 4)]
     fn launching_into_a_capture(rig, saw) = "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900); \
         invalidated" {
-        let (event, of) = (rig.event(NO_TIMING), graph(rig));
-        record_node(rig, of, event);
-        let exec = instantiate(rig, of);
+        let (event, source) = (rig.event(NO_TIMING), graph(rig));
+        record_node(rig, source, event);
+        let exec = instantiate(rig, source);
         let stream = capturing(rig, RELAXED);
         saw.text(code_text(rig.cuGraphLaunch(exec, stream)));
         saw.text(fate(rig, stream));
@@ -556,11 +556,11 @@ rules! {
             let count = unsafe { &*count.cast::<std::sync::atomic::AtomicUsize>() };
             count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
         }
-        let of = captured(rig, |stream| {
+        let source = captured(rig, |stream| {
             let data = std::sync::Arc::as_ptr(&count).cast_mut().cast();
             must("cuLaunchHostFunc", rig.cuLaunchHostFunc(stream, Some(add), data));
         });
-        let (exec, stream) = (instantiate(rig, of), rig.stream(NON_BLOCKING));
+        let (exec, stream) = (instantiate(rig, source), rig.stream(NON_BLOCKING));
         let called = || count.load(std::sync::atomic::Ordering::SeqCst);
         saw.text(format_args!("before {}", called()));
         for _ in 0..2 {
@@ -569,7 +569,7 @@ rules! {
         rig.synchronize(stream);
         saw.text(format_args!("after two launches {}", called()));
         must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
-        must("cuGraphDestroy", rig.cuGraphDestroy(of));
+        must("cuGraphDestroy", rig.cuGraphDestroy(source));
     }
 
     /// A launch records the events of captured external records. These events are pending until the
@@ -581,12 +581,12 @@ rules! {
          success, the stream success, elapsed success"
     {
         let (first, last) = (rig.event(TIMING), rig.event(TIMING));
-        let of = captured(rig, |stream| {
+        let source = captured(rig, |stream| {
             must("cuEventRecordWithFlags", rig.cuEventRecordWithFlags(first, stream, EXTERNAL));
             must("cuEventRecordWithFlags", rig.cuEventRecordWithFlags(last, stream, EXTERNAL));
         });
         let (exec, stream, waiting) =
-            (instantiate(rig, of), rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING));
+            (instantiate(rig, source), rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING));
         saw.text(format_args!(
             "before: query {}, elapsed {}",
             code_text(rig.cuEventQuery(last)),
@@ -610,7 +610,7 @@ rules! {
             code_text(rig.elapsed_code(first, last))
         ));
         must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
-        must("cuGraphDestroy", rig.cuGraphDestroy(of));
+        must("cuGraphDestroy", rig.cuGraphDestroy(source));
     }
 
     /// A graph and its executable graph can be destroyed while a launch is running. The launch
@@ -620,14 +620,14 @@ rules! {
         "exec success; graph success; event CUDA_ERROR_NOT_READY (600); then success"
     {
         let event = rig.event(NO_TIMING);
-        let of = captured(rig, |stream| {
+        let source = captured(rig, |stream| {
             must("record", rig.cuEventRecordWithFlags(event, stream, EXTERNAL))
         });
-        let (exec, stream) = (instantiate(rig, of), rig.stream(NON_BLOCKING));
+        let (exec, stream) = (instantiate(rig, source), rig.stream(NON_BLOCKING));
         let latch = rig.hold(stream);
         must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
         saw.code("exec", rig.cuGraphExecDestroy(exec));
-        saw.code("graph", rig.cuGraphDestroy(of));
+        saw.code("graph", rig.cuGraphDestroy(source));
         saw.code("event", rig.cuEventQuery(event));
         latch.release();
         saw.code("then", rig.cuEventSynchronize(event));
@@ -643,10 +643,10 @@ rules! {
         let launch =
             |exec, stream| (rig.cuGraphLaunch(exec, stream), rig.cuStreamSynchronize(stream));
         let (event, stream) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING));
-        let of = captured(rig, |stream| {
+        let source = captured(rig, |stream| {
             must("record", rig.cuEventRecordWithFlags(event, stream, EXTERNAL))
         });
-        let exec = instantiate(rig, of);
+        let exec = instantiate(rig, source);
         saw.code("event", rig.cuEventDestroy_v2(event));
         let (launched, synchronized) = launch(exec, stream);
         saw.code("launch", launched);
@@ -656,10 +656,10 @@ rules! {
         must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
 
         let event = rig.event(NO_TIMING);
-        let of = captured(rig, |stream| {
+        let source = captured(rig, |stream| {
             must("record", rig.cuEventRecordWithFlags(event, stream, EXTERNAL))
         });
-        let exec = instantiate(rig, of);
+        let exec = instantiate(rig, source);
         let latch = rig.hold(stream);
         must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
         let destroyed = rig.cuEventDestroy_v2(event);
@@ -678,10 +678,10 @@ rules! {
     fn replacing_a_nodes_event(rig, saw) =
         "the graph tells the new one; launched: first not recorded, second recorded"
     {
-        let (first, second, stream, of) =
+        let (first, second, stream, source) =
             (rig.event(TIMING), rig.event(TIMING), rig.stream(NON_BLOCKING), graph(rig));
-        let node = record_node(rig, of, first);
-        let exec = instantiate(rig, of);
+        let node = record_node(rig, source, first);
+        let exec = instantiate(rig, source);
         must(
             "cuGraphExecEventRecordNodeSetEvent",
             rig.cuGraphExecEventRecordNodeSetEvent(exec, node, second),
@@ -697,22 +697,22 @@ rules! {
             |event| if rig.elapsed(event, event).is_ok() { "recorded" } else { "not recorded" };
         saw.text(format_args!("launched: first {}, second {}", recorded(first), recorded(second)));
         must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
-        must("cuGraphDestroy", rig.cuGraphDestroy(of));
+        must("cuGraphDestroy", rig.cuGraphDestroy(source));
     }
 
     /// The event of a wait node can be replaced in the graph, and in an executable graph for its
     /// later launches.
     [since(11, 4)]
     fn replacing_a_wait_nodes_event(rig, saw) = "the graph tells the new one; launched success" {
-        let (held, stream, of) = (rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING), graph(rig));
+        let (held, stream, source) = (rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING), graph(rig));
         let latch = rig.hold(held);
         let (pending, never, mut node, mut returned) =
             (rig.recorded(held), rig.event(NO_TIMING), null_mut(), null_mut());
         must(
             "cuGraphAddEventWaitNode",
-            rig.cuGraphAddEventWaitNode(&mut node, of, null(), 0, pending),
+            rig.cuGraphAddEventWaitNode(&mut node, source, null(), 0, pending),
         );
-        let exec = instantiate(rig, of);
+        let exec = instantiate(rig, source);
         must(
             "cuGraphExecEventWaitNodeSetEvent",
             rig.cuGraphExecEventWaitNodeSetEvent(exec, node, never),
@@ -726,25 +726,25 @@ rules! {
         latch.release();
         rig.synchronize(held);
         must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
-        must("cuGraphDestroy", rig.cuGraphDestroy(of));
+        must("cuGraphDestroy", rig.cuGraphDestroy(source));
     }
 
     /// A wait node holds the launch until its event is done.
     [since(11, 4)]
     fn a_wait_node_holds_the_launch(rig, saw) =
         "launched CUDA_ERROR_NOT_READY (600); then success" {
-        let (held, stream, of) = (rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING), graph(rig));
+        let (held, stream, source) = (rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING), graph(rig));
         let latch = rig.hold(held);
         let (event, mut node) = (rig.recorded(held), null_mut());
         must("cuGraphAddEventWaitNode",
-            rig.cuGraphAddEventWaitNode(&mut node, of, null(), 0, event));
-        let exec = instantiate(rig, of);
+            rig.cuGraphAddEventWaitNode(&mut node, source, null(), 0, event));
+        let exec = instantiate(rig, source);
         must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
         saw.code("launched", rig.cuStreamQuery(stream));
         latch.release();
         saw.code("then", rig.cuStreamSynchronize(stream));
         must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
-        must("cuGraphDestroy", rig.cuGraphDestroy(of));
+        must("cuGraphDestroy", rig.cuGraphDestroy(source));
     }
 
     /// Several threads can create and launch graphs with the same events, and record these events
@@ -765,10 +765,10 @@ rules! {
             for round in 0..GRAPHS {
                 let event =
                     |at: usize| -> CUevent { events[(number + round + at) % events.len()].get() };
-                let (of, mut wait) = (graph(raw), null_mut());
-                let record = record_node(raw, of, event(0));
-                check(raw.cuGraphAddEventWaitNode(&mut wait, of, &record, 1, event(1)))?;
-                let exec = instantiate(raw, of);
+                let (source, mut wait) = (graph(raw), null_mut());
+                let record = record_node(raw, source, event(0));
+                check(raw.cuGraphAddEventWaitNode(&mut wait, source, &record, 1, event(1)))?;
+                let exec = instantiate(raw, source);
                 check(raw.cuGraphExecEventRecordNodeSetEvent(exec, record, event(2)))?;
                 check(raw.cuEventRecord(event(3), stream))?;
                 check(raw.cuStreamWaitEvent(stream, event(4), 0))?;
@@ -779,7 +779,7 @@ rules! {
                 }
                 check(raw.cuStreamSynchronize(stream))?;
                 check(raw.cuGraphExecDestroy(exec))?;
-                check(raw.cuGraphDestroy(of))?;
+                check(raw.cuGraphDestroy(source))?;
             }
             check(raw.cuStreamDestroy_v2(stream))?;
             Ok(GRAPHS)

@@ -124,11 +124,11 @@ fn clear(rig: &Rig, streams: &[CUstream], events: &[CUevent]) {
 }
 
 /// The name of a context's handle.
-fn name(rig: &Rig, of: Green, context: CUcontext) -> &'static str {
+fn name(rig: &Rig, green: Green, context: CUcontext) -> &'static str {
     match context {
         context if context.is_null() => "NULL",
         context if context == rig.context => "the primary",
-        context if context == of.context => "the green",
+        context if context == green.context => "the green",
         _ => "another",
     }
 }

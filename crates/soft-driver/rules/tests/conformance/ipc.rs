@@ -219,12 +219,12 @@ fn files_of(process: u32) -> Vec<std::path::PathBuf> {
     let names = [format!("{process}"), format!("{process:x}")];
     let files = std::fs::read_dir("/dev/shm")
         .map(|files| files.flatten().map(|file| file.path()).collect::<Vec<_>>());
-    let of = |path: &std::path::PathBuf| {
+    let is_exporters = |path: &std::path::PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         name.starts_with("cuda")
             && name.split('.').any(|part| names.iter().any(|name| name == part))
     };
-    files.unwrap_or_default().into_iter().filter(of).collect()
+    files.unwrap_or_default().into_iter().filter(is_exporters).collect()
 }
 
 /// Like [`files_of`], for a process that starts later. The files of a killed process that had the

@@ -791,10 +791,10 @@ rules! {
         must("cuMemPoolCreate", rig.cuMemPoolCreate(&mut pool, &props(rig, 0)));
         let code = rig.cuMemAllocFromPoolAsync(&mut address, 4096, pool, stream);
         must("cuMemAllocFromPoolAsync", code);
-        let mut of: CUmemoryPool = null_mut();
-        let place = std::ptr::from_mut(&mut of).cast();
+        let mut owner: CUmemoryPool = null_mut();
+        let place = std::ptr::from_mut(&mut owner).cast();
         must("cuPointerGetAttribute", rig.cuPointerGetAttribute(place, CUpointer_attribute(17), address));
-        saw.holds("the memory is of the pool", of == pool);
+        saw.holds("the memory is of the pool", owner == pool);
         saw.code("destroyed", rig.cuMemPoolDestroy(pool));
         let set = code_text(rig.cuMemsetD8Async(address, 1, 4096, stream));
         saw.text(format_args!("the memory: {set}, {}", code_text(rig.cuMemFreeAsync(address, stream))));

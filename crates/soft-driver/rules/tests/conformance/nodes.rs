@@ -201,17 +201,17 @@ rules! {
         saw.text(format_args!("graphs gone: {}", counters[0].load(Ordering::SeqCst)));
         must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
         saw.text(format_args!("executable graph gone: {}", destroyed(&counters[0])));
-        let (object, of) = (user_object(rig, &counters[1]), graph(rig));
-        must("cuGraphRetainUserObject", rig.cuGraphRetainUserObject(of, object, 1, 0));
+        let (object, other) = (user_object(rig, &counters[1]), graph(rig));
+        must("cuGraphRetainUserObject", rig.cuGraphRetainUserObject(other, object, 1, 0));
         let retained = code_text(rig.cuUserObjectRetain(object, 1));
-        let released = code_text(rig.cuGraphReleaseUserObject(of, object, 1));
+        let released = code_text(rig.cuGraphReleaseUserObject(other, object, 1));
         let ended = counters[1].load(Ordering::SeqCst);
         saw.text(format_args!(
             "the other: retained {retained}, released by the graph {released}: {ended}"
         ));
         let last = [(); 2].map(|()| code_text(rig.cuUserObjectRelease(object, 1)));
         saw.text(format_args!("released {}: {}", last.join(", "), destroyed(&counters[1])));
-        must("cuGraphDestroy", rig.cuGraphDestroy(of));
+        must("cuGraphDestroy", rig.cuGraphDestroy(other));
     }
 
     /// The nodes of a captured memset and copy have the parameters of the calls. They can be
@@ -273,14 +273,14 @@ rules! {
     {
         let memory = Memory::new(rig);
         let rows = CUDA_MEMSET_NODE_PARAMS { pitch: 16, width: 8, height: 4, ..memory.params(1) };
-        let of = |params: CUDA_MEMSET_NODE_PARAMS| {
+        let with_memset = |params: CUDA_MEMSET_NODE_PARAMS| {
             let (graph, mut node) = (graph(rig), null_mut());
             let code = rig.cuGraphAddMemsetNode(&mut node, graph, null(), 0, &params, rig.context);
             must("cuGraphAddMemsetNode", code);
             (graph, node)
         };
-        let ((first, _), (value, _)) = (of(rows), of(CUDA_MEMSET_NODE_PARAMS { value: 7, ..rows }));
-        let (wider, row) = (of(CUDA_MEMSET_NODE_PARAMS { width: 9, ..rows }), of(memory.params(1)));
+        let ((first, _), (value, _)) = (with_memset(rows), with_memset(CUDA_MEMSET_NODE_PARAMS { value: 7, ..rows }));
+        let (wider, row) = (with_memset(CUDA_MEMSET_NODE_PARAMS { width: 9, ..rows }), with_memset(memory.params(1)));
         let (nested, mut child) = (graph(rig), null_mut());
         let code = rig.cuGraphAddChildGraphNode(&mut child, nested, null(), 0, first);
         must("cuGraphAddChildGraphNode", code);

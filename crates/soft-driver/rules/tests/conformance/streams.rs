@@ -96,7 +96,7 @@ rules! {
         let few = |make: &dyn Fn() -> usize| {
             (0..1000).map(|_| make()).collect::<std::collections::BTreeSet<_>>().len() < 10
         };
-        let names: Vec<_> = made.iter().filter(|(_, make)| few(make)).map(|of| of.0).collect();
+        let names: Vec<_> = made.iter().filter(|(_, make)| few(make)).map(|kind| kind.0).collect();
         saw.text(format_args!("1000 of each have fewer than 10: {}", names.join(", ")));
     }
 

@@ -171,13 +171,13 @@ fn parameters_are_aligned() {
     });
     kernel.parameters(&[1, 8, 2, 12, 1]);
     let all = function(&raw, c"all");
-    let mut of = All { byte: 1, float: 2.5, short: 3, words: [4, 5, 6], last: 0xFF };
+    let mut values = All { byte: 1, float: 2.5, short: 3, words: [4, 5, 6], last: 0xFF };
     let mut each: [*mut c_void; 5] = [
-        std::ptr::from_mut(&mut of.byte).cast(),
-        std::ptr::from_mut(&mut of.float).cast(),
-        std::ptr::from_mut(&mut of.short).cast(),
-        std::ptr::from_mut(&mut of.words).cast(),
-        std::ptr::from_mut(&mut of.last).cast(),
+        std::ptr::from_mut(&mut values.byte).cast(),
+        std::ptr::from_mut(&mut values.float).cast(),
+        std::ptr::from_mut(&mut values.short).cast(),
+        std::ptr::from_mut(&mut values.words).cast(),
+        std::ptr::from_mut(&mut values.last).cast(),
     ];
     let one = ([1; 3], [1; 3], 0);
     let code = launch_with(&raw, all, legacy(), one, each.as_mut_ptr(), null_mut());
@@ -185,7 +185,7 @@ fn parameters_are_aligned() {
     let name = |name: usize| std::ptr::without_provenance_mut(name);
     let mut size = std::mem::size_of::<All>();
     let (buffer, bytes) =
-        (std::ptr::from_mut(&mut of).cast(), std::ptr::from_mut(&mut size).cast());
+        (std::ptr::from_mut(&mut values).cast(), std::ptr::from_mut(&mut size).cast());
     let mut extra = [name(2), bytes, name(1), buffer, name(0)];
     let code = launch_with(&raw, all, legacy(), one, null_mut(), extra.as_mut_ptr());
     assert_eq!(code, OK);
@@ -193,7 +193,7 @@ fn parameters_are_aligned() {
     let code = launch_with(&raw, all, legacy(), one, each.as_mut_ptr(), extra.as_mut_ptr());
     assert_eq!(code, INVALID_VALUE);
     raw.sync(legacy());
-    let words: Vec<u8> = of.words.into_iter().flat_map(u32::to_ne_bytes).collect();
+    let words: Vec<u8> = values.words.into_iter().flat_map(u32::to_ne_bytes).collect();
     for _ in 0..2 {
         assert_eq!(receive.try_recv(), Ok((1, 2.5, 3, words.clone(), -1)));
     }

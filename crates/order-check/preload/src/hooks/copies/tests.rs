@@ -144,7 +144,8 @@ fn a_copy_is_work_of_the_other_device_unless_it_has_access() {
     let assumed = || {
         let count = |watch: &mut Watch| {
             let mut all = watch.feed.assumed();
-            all.find(|of| of.0 == "a copy is work of the other device, too").map_or(0, |of| of.2)
+            all.find(|assumed| assumed.0 == "a copy is work of the other device, too")
+                .map_or(0, |assumed| assumed.2)
         };
         locked(count).expect("it watches")
     };

@@ -186,7 +186,7 @@ extern "C" fn child_of(node: Handle, child: *mut Handle) -> Code {
 }
 
 /// The graphs that have the object, once graph `of` has it and this was done.
-fn that_have_it(of: Handle, does: impl FnOnce()) -> Vec<Handle> {
+fn that_have_it(owner: Handle, does: impl FnOnce()) -> Vec<Handle> {
     let resolve = |name: &CStr| match name.to_bytes() {
         b"cuGraphGetNodes" => one_node as *mut c_void,
         b"cuGraphNodeGetDependencies" => no_edges as *mut c_void,
@@ -198,7 +198,7 @@ fn that_have_it(of: Handle, does: impl FnOnce()) -> Vec<Handle> {
     let mut object = 0x900;
     // SAFETY: a place for the handle.
     unsafe { user_objects::create(&CALL, |_, _| OK, &mut object, None, 0) };
-    user_objects::retain(&CALL, || OK, of, object);
+    user_objects::retain(&CALL, || OK, owner, object);
     does();
     let all = locked(|watch| watch.user_objects.of_graphs.keys().copied().collect());
     let mut all: Vec<Handle> = all.expect("it watches");
@@ -210,7 +210,7 @@ fn that_have_it(of: Handle, does: impl FnOnce()) -> Vec<Handle> {
 #[test]
 fn an_executable_graph_has_the_objects_of_all_that_may_be_its_children() {
     let _turn = crate::hooks::tests::TURN.lock();
-    for (of, graph, has) in [
+    for (owner, graph, has) in [
         (0, 0, true),
         (0, 1, true),
         (0, 2, true),
@@ -224,15 +224,19 @@ fn an_executable_graph_has_the_objects_of_all_that_may_be_its_children() {
         (7, 9, true),
     ] {
         let exec = 0x1000;
-        let all = that_have_it(of, || _ = instantiate(&CALL, || OK, &mut { exec }, graph, 0));
-        assert_eq!(all.contains(&exec), has, "{of} in {graph}");
-        let all = that_have_it(of, || _ = duplicate(&CALL, || OK, &mut { exec }, graph));
-        assert_eq!(all.contains(&exec), has, "{of} in a clone of {graph}");
+        let all = that_have_it(owner, || _ = instantiate(&CALL, || OK, &mut { exec }, graph, 0));
+        assert_eq!(all.contains(&exec), has, "{owner} in {graph}");
+        let all = that_have_it(owner, || _ = duplicate(&CALL, || OK, &mut { exec }, graph));
+        assert_eq!(all.contains(&exec), has, "{owner} in a clone of {graph}");
         let newer = || {
             instantiate(&CALL, || OK, &mut { exec }, 8, 0);
             update(&CALL, || OK, exec, graph);
         };
-        assert_eq!(that_have_it(of, newer).contains(&exec), has, "{of} in an update with {graph}");
+        assert_eq!(
+            that_have_it(owner, newer).contains(&exec),
+            has,
+            "{owner} in an update with {graph}"
+        );
         for (name, places) in
             [("cuGraphAddChildGraphNode", [1, 4]), ("cuGraphExecChildGraphNodeSetParams", [0, 2])]
         {
@@ -242,8 +246,8 @@ fn an_executable_graph_has_the_objects_of_all_that_may_be_its_children() {
             }
             // Graph 0 is none for these: no handle is 0.
             let has = has && graph > 0;
-            let all = that_have_it(of, || unmodelled(name, &arguments));
-            assert_eq!(all.contains(&exec), has, "{of} in {graph}, by {name}");
+            let all = that_have_it(owner, || unmodelled(name, &arguments));
+            assert_eq!(all.contains(&exec), has, "{owner} in {graph}, by {name}");
         }
     }
 }
@@ -252,15 +256,23 @@ fn an_executable_graph_has_the_objects_of_all_that_may_be_its_children() {
 #[test]
 fn children_end_with_their_graph_or_their_node() {
     let _turn = crate::hooks::tests::TURN.lock();
-    for of in [0, 1, 2] {
-        let of_graph = that_have_it(of, || _ = destroy(&CALL, || OK, 2));
-        let of_node = that_have_it(of, || _ = destroy_node(&CALL, || OK, 200));
-        assert_eq!((of_graph, of_node), (vec![], if of == 2 { vec![2] } else { vec![] }), "{of}");
+    for owner in [0, 1, 2] {
+        let of_graph = that_have_it(owner, || _ = destroy(&CALL, || OK, 2));
+        let of_node = that_have_it(owner, || _ = destroy_node(&CALL, || OK, 200));
+        assert_eq!(
+            (of_graph, of_node),
+            (vec![], if owner == 2 { vec![2] } else { vec![] }),
+            "{owner}"
+        );
     }
-    for of in [0, 2] {
-        assert_eq!(that_have_it(of, || _ = destroy(&CALL, || OK, 5)), [of], "another graph");
-        assert_eq!(that_have_it(of, || _ = destroy_node(&CALL, || OK, 500)), [of], "a node of it");
+    for owner in [0, 2] {
+        assert_eq!(that_have_it(owner, || _ = destroy(&CALL, || OK, 5)), [owner], "another graph");
+        assert_eq!(
+            that_have_it(owner, || _ = destroy_node(&CALL, || OK, 500)),
+            [owner],
+            "a node of it"
+        );
         // An executable graph is no graph that the driver can be asked about.
-        assert_eq!(that_have_it(of, || _ = destroy_exec(&CALL, || OK, 1)), [of]);
+        assert_eq!(that_have_it(owner, || _ = destroy_exec(&CALL, || OK, 1)), [owner]);
     }
 }

@@ -106,7 +106,9 @@ fn structured(stream: Handle, word: Address) {
 fn found() -> Vec<String> {
     let all = take_findings();
     let reports = all.iter().filter_map(Finding::report);
-    reports.map(|of| format!("{} | {}", of.first.call.name, of.second.call.name)).collect()
+    reports
+        .map(|report| format!("{} | {}", report.first.call.name, report.second.call.name))
+        .collect()
 }
 
 /// One test, as there is one watch in a process.

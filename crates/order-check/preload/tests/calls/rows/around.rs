@@ -35,8 +35,8 @@ pub(super) struct Around<'a> {
 
 impl Around<'_> {
     /// The byte that an actor writes.
-    pub(super) fn byte(&self, of: usize) -> u64 {
-        self.run.at(Host) - BEGIN + of as u64
+    pub(super) fn byte(&self, actor: usize) -> u64 {
+        self.run.at(Host) - BEGIN + actor as u64
     }
 
     /// A byte of the call's for each actor before it, and then for each after it. Those of the
@@ -97,8 +97,8 @@ impl Around<'_> {
         let (row, run) = (self.row, self.run);
         (row.before)(run);
         {
-            let mut of = TESTED.lock().unwrap();
-            (of.mode, of.gives) = (run.mode, (row.gives)(run));
+            let mut tested = TESTED.lock().unwrap();
+            (tested.mode, tested.gives) = (run.mode, (row.gives)(run));
         }
         run.raw.set_current(run.contexts[row.current]);
         let mut code = run.call(name, words);
@@ -127,18 +127,21 @@ impl Around<'_> {
         let mut all: Order = pairs.filter(asked).collect();
         for report in reports {
             let sides = [&report.first, &report.second];
-            let Some(at) = report.shared.first().map(|of| of.start) else { continue };
+            let Some(at) = report.shared.first().map(|range| range.start) else { continue };
             let later = sides.into_iter().find(|side| *side.call.name == *LATER);
             let one = at.wrapping_sub(self.byte(0)) as usize;
             if let Some(by) = later.filter(|_| one < CALL) {
                 // The default stream has another number here.
-                let is = |of: u64| self.run.actors.iter().position(|own| own.addr() as u64 == of);
-                let two = by.agent.stream_id().map_or(HOST, |of| is(of.0).unwrap_or(3));
+                let is = |stream: u64| {
+                    self.run.actors.iter().position(|own| own.addr() as u64 == stream)
+                };
+                let two = by.agent.stream_id().map_or(HOST, |stream| is(stream.0).unwrap_or(3));
                 all.remove(&(one, two));
             }
             let looks = ["writes", "host_writes", LATER];
             let looks = sides.into_iter().any(|side| looks.contains(&&*side.call.name));
-            let is_at = |of| looks && self.spot(of).is_some_and(|of| self.address(of) == at);
+            let is_at =
+                |spot| looks && self.spot(spot).is_some_and(|spot| self.address(spot) == at);
             for actor in 0..CALL {
                 if is_at(actor) {
                     all.remove(&(actor, CALL));
@@ -149,9 +152,10 @@ impl Around<'_> {
             }
         }
         claimed.retain(asked);
-        let text = |of: &Order, without: &Order| -> String {
+        let text = |order: &Order, without: &Order| -> String {
             let name = |at: &usize| ACTORS.chars().nth(*at).unwrap_or('C');
-            of.difference(without)
+            order
+                .difference(without)
                 .map(|(one, two)| format!(" {}>{}", name(one), name(two)))
                 .collect()
         };
@@ -167,7 +171,7 @@ impl Around<'_> {
         for report in reports {
             let by = |side: &Side| {
                 let stream = side.agent.stream_id()?.0;
-                self.others.iter().position(|of| of.addr() as u64 == stream)
+                self.others.iter().position(|other| other.addr() as u64 == stream)
             };
             match [&report.first, &report.second].into_iter().find_map(by) {
                 Some(area) if report.problem == Problem::Race => {

@@ -86,7 +86,7 @@ fn order(text: &str, stream: &str) -> Order {
             .replace('*', ACTORS)
             .replace('M', if stream == "LP" { "LPE" } else { stream })
             .replace('S', stream);
-        let at = |of| if of == 'C' { CALL } else { ACTORS.find(of).expect("an actor") };
+        let at = |letter| if letter == 'C' { CALL } else { ACTORS.find(letter).expect("an actor") };
         text.chars().map(at).collect()
     };
     let mut all = Order::new();
@@ -99,8 +99,8 @@ fn order(text: &str, stream: &str) -> Order {
     // What the host has done or seen is before what is submitted later.
     all.insert((HOST, CALL));
     all.extend((0..HOST).map(|at| (HOST, at)));
-    let seen: Vec<usize> = all.iter().filter(|of| of.1 == HOST).map(|of| of.0).collect();
-    all.extend(seen.into_iter().flat_map(|of| (0..HOST).map(move |at| (of, at))));
+    let seen: Vec<usize> = all.iter().filter(|pair| pair.1 == HOST).map(|pair| pair.0).collect();
+    all.extend(seen.into_iter().flat_map(|one| (0..HOST).map(move |at| (one, at))));
     all
 }
 
@@ -111,9 +111,9 @@ fn row_of<'a>(table: &'a [Row], name: &str) -> Vec<&'a Row> {
         Some((base, version)) if version.parse::<u32>().is_ok() => base,
         _ => plain,
     };
-    let of = |name: &str| -> Vec<&Row> { table.iter().filter(|row| row.has(name)).collect() };
-    let own = of(plain);
-    if own.is_empty() { of(base) } else { own }
+    let rows = |name: &str| -> Vec<&Row> { table.iter().filter(|row| row.has(name)).collect() };
+    let own = rows(plain);
+    if own.is_empty() { rows(base) } else { own }
 }
 
 /// One of the programs around a call: what is wrong.
@@ -155,7 +155,7 @@ fn program(row: &Row, name: &str, (mode, default): (Mode, bool), probe: Probe) -
     }
     if mode == Mode::Soft && !row.differs {
         let mut own: Vec<_> = run.raw.soft.order_findings().iter().map(parts).collect();
-        let mut found: Vec<_> = reports.iter().map(|of| parts(of)).collect();
+        let mut found: Vec<_> = reports.iter().map(|report| parts(report)).collect();
         own.sort();
         found.sort();
         if own != found {
@@ -176,8 +176,9 @@ fn program(row: &Row, name: &str, (mode, default): (Mode, bool), probe: Probe) -
 
 /// What the stand-in and the driver say alike of an error. (A default stream has another number
 /// here and there.)
-fn parts(of: &Report) -> (String, Vec<(u64, u64)>) {
-    (format!("{:?}", of.problem), of.shared.iter().map(|of| (of.start, of.end)).collect())
+fn parts(report: &Report) -> (String, Vec<(u64, u64)>) {
+    let ranges = report.shared.iter().map(|range| (range.start, range.end));
+    (format!("{:?}", report.problem), ranges.collect())
 }
 
 /// The names of the hooked functions.
@@ -225,9 +226,9 @@ fn rows_hold(test: &str, part: usize) {
                         calls += 1;
                         let all = program(row, name, (mode, default), probe).into_iter();
                         let stream = if default { "default stream" } else { "stream" };
-                        wrong.extend(
-                            all.map(|of| format!("{name} ({mode:?}, {stream}, {probe:?}): {of}")),
-                        );
+                        wrong.extend(all.map(|wrong| {
+                            format!("{name} ({mode:?}, {stream}, {probe:?}): {wrong}")
+                        }));
                     }
                 }
             }

@@ -77,13 +77,13 @@ pub(super) unsafe extern "C" fn tested(
 ) -> u32 {
     let words = [a, b, c, d, e, f, g, h, i, j, k, l, m, n];
     let (mode, gives, real) = {
-        let of = TESTED.lock().unwrap();
-        (of.mode, of.gives.clone(), of.real)
+        let setup = TESTED.lock().unwrap();
+        (setup.mode, setup.gives.clone(), setup.real)
     };
     match mode {
         Mode::Soft => {
-            let real = real.into_iter().filter(|of| *of != 0);
-            let mut codes = real.map(|of| unsafe { forward(of as *mut c_void, words) });
+            let real = real.into_iter().filter(|function| *function != 0);
+            let mut codes = real.map(|function| unsafe { forward(function as *mut c_void, words) });
             codes.find(|code| *code != NOT_SUPPORTED).unwrap_or(NOT_SUPPORTED)
         }
         Mode::Refused => INVALID_VALUE,
@@ -116,10 +116,10 @@ pub(super) unsafe extern "C" fn extra<const N: usize>(address: *mut u64, bytes: 
 }
 
 pub(super) fn with_tested(soft: &SoftDriver, name: &CStr) -> *mut c_void {
-    let mut of = TESTED.lock().unwrap();
-    if *name.to_bytes() == *of.name.as_bytes() {
-        let like = CString::new(of.like).unwrap();
-        of.real = [name, &*like].map(|name| soft.resolve(name).expose_provenance());
+    let mut setup = TESTED.lock().unwrap();
+    if *name.to_bytes() == *setup.name.as_bytes() {
+        let like = CString::new(setup.like).unwrap();
+        setup.real = [name, &*like].map(|name| soft.resolve(name).expose_provenance());
         return tested as *mut c_void;
     }
     match name.to_bytes() {
@@ -222,9 +222,9 @@ impl Run {
     }
 
     /// Where the words of a structure are, until the end.
-    pub(super) fn keep<T: 'static>(&self, of: Vec<T>) -> u64 {
-        let at = of.as_ptr().expose_provenance() as u64;
-        self.kept.borrow_mut().push(Box::new(of));
+    pub(super) fn keep<T: 'static>(&self, values: Vec<T>) -> u64 {
+        let at = values.as_ptr().expose_provenance() as u64;
+        self.kept.borrow_mut().push(Box::new(values));
         at
     }
 

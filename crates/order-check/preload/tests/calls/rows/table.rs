@@ -45,7 +45,7 @@ fn copy_3d(r: &Run, sides: [[u64; 8]; 2], extent: [u64; 3]) -> u64 {
 
 /// Two layers of two rows of five bytes, which are not at the begin of anything.
 fn layers(r: &Run, [to, from]: [(u64, Area, usize); 2]) -> u64 {
-    let [to_context, from_context] = [to.2, from.2].map(|of| r.contexts[of].addr() as u64);
+    let [to_context, from_context] = [to.2, from.2].map(|at| r.contexts[at].addr() as u64);
     let from = [from.0, 2, 1, 2, r.at(from.1), 8, 4, from_context];
     let to = [to.0, 1, 0, 1, r.at(to.1), 16, 3, to_context];
     copy_3d(r, [from, to], [5, 2, 2])
@@ -203,13 +203,13 @@ fn copies() -> Vec<Row> {
         })
         .touches(two(To, From)).in_stream().orders(WORK).without_driver(),
         row("cuMemcpyPeer", |r| {
-            let [first, second, ..] = r.contexts.map(|of| of.addr() as u64);
+            let [first, second, ..] = r.contexts.map(|context| context.addr() as u64);
             vec![r.at(To1) + 3, second, r.at(From) + 5, first, 22]
         })
         .touches(two(To1, From)).current(2)
         .orders("ABLPDET>C C>ABLPDET ABLPDET>ABLPDET"),
         row("cuMemcpyPeerAsync", |r| {
-            let [first, second, ..] = r.contexts.map(|of| of.addr() as u64);
+            let [first, second, ..] = r.contexts.map(|context| context.addr() as u64);
             vec![r.at(To1) + 3, second, r.at(From) + 5, first, 22, r.a.addr() as u64]
         })
         .touches(two(To1, From)).orders("A>C C>A"),
@@ -224,7 +224,7 @@ fn copies() -> Vec<Row> {
         .touches(layered(To1, From)).orders("A>C C>A"),
         row("cuMemcpyBatchAsync", |r| {
             let [to, from] =
-                [[To, To1], [From, From1]].map(|all| r.keep(all.map(|of| r.at(of)).to_vec()));
+                [[To, To1], [From, From1]].map(|all| r.keep(all.map(|area| r.at(area)).to_vec()));
             let settings = r.keep(vec![1_u64, 0, 0, 0, 0, 0, 0, 0]);
             let bytes = r.keep(vec![17_u64, 5]);
             vec![to, from, bytes, 2, settings, r.keep(vec![0_u64]), 1, r.out(0), r.s]
@@ -233,7 +233,7 @@ fn copies() -> Vec<Row> {
         .in_stream().orders(WORK).without_driver(),
         row("cuMemcpyBatchAsync_v2", |r| {
             let [to, from] =
-                [[To, To1], [From, From1]].map(|all| r.keep(all.map(|of| r.at(of)).to_vec()));
+                [[To, To1], [From, From1]].map(|all| r.keep(all.map(|area| r.at(area)).to_vec()));
             let settings = r.keep(vec![1_u64, 0, 0, 0, 0, 0, 0, 0]);
             let bytes = r.keep(vec![17_u64, 5]);
             vec![to, from, bytes, 2, settings, r.keep(vec![0_u64]), 1, r.s]
@@ -278,7 +278,7 @@ fn copies() -> Vec<Row> {
         row("cuMemcpyDtoDAsync cuMemcpyAsync", |r| vec![r.at(To1) + 3, r.at(From) + 5, 22, 1])
             .like("cuMemcpyDtoDAsync_v2").touches(two(To1, From)).orders("LPE>C C>LPE LPE>LPE"),
         row("cuMemcpyPeerAsync", |r| {
-            let [first, second, ..] = r.contexts.map(|of| of.addr() as u64);
+            let [first, second, ..] = r.contexts.map(|context| context.addr() as u64);
             vec![r.at(To1) + 3, second, r.at(From) + 5, first, 22, 1]
         })
         .touches(two(To1, From)).orders("LPE>C C>LPE LPE>LPE"),

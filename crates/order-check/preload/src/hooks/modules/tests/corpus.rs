@@ -50,11 +50,13 @@ pub(super) const RING: Known = (17, c"ring", &[(0, 8), (8, 8)]);
 pub(super) const ALL: [Known; 7] = [OFFSET, UNUSED, GATHER, REDUCTIONS, WAITS, PART_OF_CUBE, RING];
 
 pub(super) fn known(kernel: Handle) -> Option<Known> {
-    ALL.into_iter().find(|of| of.0 == kernel)
+    ALL.into_iter().find(|known| known.0 == kernel)
 }
 
 extern "C" fn parameter(kernel: Handle, at: usize, offset: *mut usize, size: *mut usize) -> Code {
-    let Some(parameter) = known(kernel).and_then(|of| of.2.get(at).copied()) else { return 1 };
+    let Some(parameter) = known(kernel).and_then(|known| known.2.get(at).copied()) else {
+        return 1;
+    };
     // SAFETY: places for the answers.
     unsafe { (*offset, *size) = parameter };
     OK
@@ -115,8 +117,8 @@ pub(super) fn cubin(kernels: &[(&str, &str)]) -> Vec<u8> {
         names.extend(text.bytes().chain([0]));
         at
     };
-    for (kernel, of) in kernels {
-        let (code, base, size) = corpus("90", of);
+    for (kernel, known) in kernels {
+        let (code, base, size) = corpus("90", known);
         sections.push((name(format!(".text.{kernel}")), 1, code));
         let [base, size] = [base, size].map(u16::to_le_bytes);
         // The attribute with the bank of the parameters.
@@ -153,7 +155,7 @@ pub(super) fn cubin(kernels: &[(&str, &str)]) -> Vec<u8> {
 pub(super) fn whole() -> Vec<u8> {
     let name = |(_, name, _): Known| name.to_str().expect("it is text");
     let of_the_corpus = [OFFSET, UNUSED, GATHER, REDUCTIONS];
-    cubin(&of_the_corpus.map(|of| (name(of), name(of))))
+    cubin(&of_the_corpus.map(|known| (name(known), name(known))))
 }
 
 pub(super) fn log() -> PathBuf {
@@ -217,7 +219,8 @@ pub(super) fn launch_of(
     values: &[u64],
 ) {
     assert_eq!(parameters.len(), values.len());
-    let all: Vec<Handle> = values.iter().map(|of| (&raw const *of).expose_provenance()).collect();
+    let all: Vec<Handle> =
+        values.iter().map(|value| (&raw const *value).expose_provenance()).collect();
     kernels::launch(&CALL, || OK, (kernel, sizes), stream, all.as_ptr(), core::ptr::null());
 }
 
@@ -263,10 +266,12 @@ pub(super) fn found() -> Vec<String> {
     let words: Vec<&str> = words.collect();
     let reports: Vec<_> = all.iter().filter_map(Finding::report).collect();
     assert!(words.is_empty() || words.len() == reports.len(), "{text}");
-    let show = |(at, of): (usize, &&cuda_order_check_engine::Report)| {
-        let bytes =
-            of.shared.iter().map(|of| format!("{}..{}", of.start - MEMORY, of.end - MEMORY));
-        let kinds = [&of.first, &of.second].map(|side| match side.kind {
+    let show = |(at, report): (usize, &&cuda_order_check_engine::Report)| {
+        let bytes = report
+            .shared
+            .iter()
+            .map(|range| format!("{}..{}", range.start - MEMORY, range.end - MEMORY));
+        let kinds = [&report.first, &report.second].map(|side| match side.kind {
             AccessKind::Read => "reads",
             AccessKind::Write => "writes",
             _ => "other",

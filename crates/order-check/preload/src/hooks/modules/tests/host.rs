@@ -62,10 +62,10 @@ fn any_call() {
 /// How sure each finding is, and what its two sides do.
 fn kinds() -> Vec<String> {
     any_call();
-    let short = |of: String| {
-        let mut words = of.split(' ');
+    let short = |text: String| {
+        let mut words = text.split(' ');
         let first = words.next().expect("how sure").to_owned();
-        let last: Vec<&str> = words.skip_while(|of| of.contains("..")).collect();
+        let last: Vec<&str> = words.skip_while(|word| word.contains("..")).collect();
         format!("{first} {}", last.join(" "))
     };
     found().into_iter().map(short).collect()
