@@ -129,7 +129,7 @@ mod windows {
     use std::os::windows::io::AsHandle;
 
     use super::{AsShared, Child, Command, Shared};
-    use crate::child::{hear, say};
+    use crate::child::{read_line, say};
     use crate::memory::{give, given, leave, take};
 
     /// Numbers of handles, which are lines: the test, whose child the other is, may put handles
@@ -161,7 +161,7 @@ mod windows {
         }
 
         pub fn take(&self) -> Shared {
-            given(hear().parse().expect("the number of a handle"))
+            given(read_line().parse().expect("the number of a handle"))
         }
     }
 }

@@ -332,7 +332,7 @@ impl SlowWork {
     pub fn put_into(stream: &StreamRef) -> Self {
         let (go, gone) = sync_channel::<()>(1);
         let done = Arc::new(AtomicBool::new(false));
-        let tell = done.clone();
+        let is_over = done.clone();
         let work = move || {
             // Ends when it is let go or dropped.
             let _ = gone.recv();
@@ -340,7 +340,7 @@ impl SlowWork {
             while began.elapsed() < Duration::from_millis(10) {
                 std::hint::spin_loop();
             }
-            tell.store(true, Ordering::SeqCst);
+            is_over.store(true, Ordering::SeqCst);
         };
         stream.launch_host_function(work).expect("a host function");
         Self { go, done }

@@ -14,7 +14,7 @@ use cuda_events::{
     StreamOptions,
 };
 
-use crate::child::{Child, end_after, hear, role, say, starts_are_made_up};
+use crate::child::{Child, end_after, read_line, role, say, starts_are_made_up};
 use crate::handover::Handover;
 use crate::timelines::{WAIT, WRITE, idle};
 use crate::{Gpu, TestDriver, cases, load, needs, soft_settings};
@@ -72,7 +72,7 @@ pub fn kill_this_process() {
 /// In the victim: says where it is, and hears what comes next.
 pub fn report(line: &str) -> String {
     say(line);
-    hear()
+    read_line()
 }
 
 pub fn stream_of(driver: Driver) -> Result<(Context, Stream)> {

@@ -19,7 +19,7 @@ fn exporter() {
     event.record(&stream).expect("a record");
     event.synchronize().expect("nothing holds the stream");
     child::say(&event.ipc_descriptor().expect("a descriptor").to_string());
-    child::hear();
+    child::read_line();
 }
 
 pub fn start() -> (Child, IpcEventDescriptor) {

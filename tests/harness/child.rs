@@ -369,7 +369,7 @@ pub fn say(line: &str) {
 }
 
 /// In the child: the parent's next line.
-pub fn hear() -> String {
+pub fn read_line() -> String {
     let mut line = String::new();
     let read = std::io::stdin().read_line(&mut line).expect("the parent writes text");
     assert_ne!(read, 0, "the parent ended without an answer");

@@ -6,7 +6,7 @@ use crate::common;
 
 use std::time::Duration;
 
-use common::child::{Child, from_hex, hear, role, say, to_hex};
+use common::child::{Child, from_hex, read_line, role, say, to_hex};
 use common::counting::{calls, counting, fail_next};
 use common::{Gpu, Latch, Other, TestDriver, current};
 use cuda_events::ipc::DescriptorError;
@@ -28,7 +28,7 @@ fn peer() {
     let mut events: Vec<Option<Event>> = Vec::new();
     let mut latch = None;
     loop {
-        let line = hear();
+        let line = read_line();
         let mut words = line.split(' ');
         let step = words.next().expect("a step");
         let word = words.next().unwrap_or_default();

@@ -60,9 +60,9 @@ fn the_event_lives_as_long_as_a_lease() {
     const NAME: &str = "the_event_lives_as_long_as_a_lease";
     if child::role().is_some() {
         let gpu = Gpu::new();
-        let (event, exporter) = import(&gpu.context, &child::hear());
+        let (event, exporter) = import(&gpu.context, &child::read_line());
         child::say("opened");
-        assert_eq!(child::hear(), "recorded, and the exporter's own handle dropped");
+        assert_eq!(child::read_line(), "recorded, and the exporter's own handle dropped");
         event.synchronize().expect("the exporter released the work");
         assert_running(&exporter);
         drop(event);
@@ -136,7 +136,7 @@ fn an_importer_sees_that_the_exporter_was_killed() {
         let gpu = Gpu::new();
         let _pending = export(&gpu);
         // Until it is killed.
-        child::hear();
+        child::read_line();
         unreachable!("the parent kills this process");
     }
     let gpu = Gpu::new();
@@ -294,7 +294,7 @@ fn what_an_exporter_completed_is_done_after_its_end() {
     if child::role().is_some() {
         let gpu = Gpu::new();
         let (event, latch) = export(&gpu);
-        child::hear();
+        child::read_line();
         latch.release();
         event.synchronize().expect("the work is released");
         // Its event is not destroyed before the importer has looked.
@@ -323,7 +323,7 @@ fn an_exporter_that_becomes_another_program_has_ended() {
         Some("exporter") => {
             let gpu = Gpu::new();
             let _pending = export(&gpu);
-            child::hear();
+            child::read_line();
             // The very same program, with the same arguments and as much of an environment.
             let mut command =
                 child::command(&child::own_binary(), &child::full_name(NAME), "replaced");
@@ -331,7 +331,7 @@ fn an_exporter_that_becomes_another_program_has_ended() {
         }
         Some(_) => {
             child::say("replaced");
-            child::hear();
+            child::read_line();
             return;
         }
         None => {}
@@ -399,7 +399,7 @@ fn end_the_first_thread() {
         unsafe { syscall(EXIT, 0) };
     }
     child::say("two threads");
-    child::hear();
+    child::read_line();
     let process = c_long::from(std::process::id());
     // SAFETY: the handler makes one system call. The first thread has the process's number; it is
     // the harness's, which waits for this one.
@@ -407,9 +407,9 @@ fn end_the_first_thread() {
         signal(USER_SIGNAL, end_this_thread);
         assert_eq!(syscall(TGKILL, process, process, c_long::from(USER_SIGNAL)), 0);
     }
-    child::hear();
+    child::read_line();
     child::say("yes");
-    child::hear();
+    child::read_line();
 }
 
 #[test]

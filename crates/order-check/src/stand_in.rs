@@ -136,7 +136,7 @@ fn link(base: &Path, own: &Path, user: u32) -> io::Result<PathBuf> {
 
 /// The value of an environment variable with a path before its others, such as `LD_LIBRARY_PATH`.
 #[must_use]
-pub fn before(variable: &str, first: &Path) -> OsString {
+pub fn prepended(variable: &str, first: &Path) -> OsString {
     let mut paths = first.as_os_str().to_owned();
     if let Some(others) = env::var_os(variable).filter(|it| !it.is_empty()) {
         paths.push(OsStr::new(":"));

@@ -211,7 +211,7 @@ pub use api::kernel::{
 };
 #[doc(hidden)]
 pub use api::order::{
-    hand_shared_library, name_stream_shared_library, saw_shared_library, tell_shared_library,
+    access_shared_library, hand_shared_library, name_stream_shared_library, saw_shared_library,
 };
 pub use api::report::Live;
 #[doc(hidden)]

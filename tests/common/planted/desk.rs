@@ -221,6 +221,6 @@ pub fn synchronous_memset(
 }
 
 /// A kernel in this stream touches the buffer.
-pub fn tell(p: &Desk<'_>, stream: CUstream, write: bool) -> u64 {
+pub fn kernel_touches(p: &Desk<'_>, stream: CUstream, write: bool) -> u64 {
     p.raw.work(stream, p.buffer, 64, write)
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use cuda_events::sys::*;
 
-use super::desk::{Desk, tell};
+use super::desk::{Desk, kernel_touches};
 use super::{EQ, GEQ, NON_BLOCKING, Pair, RACE, Row, word, word_address};
 use crate::raw::*;
 
@@ -405,20 +405,20 @@ pub const ROWS: &[Row] = &[
     ("a kernel reads", RACE, |p| {
         let one = p.upload(p.a);
         if p.mended { p.joined(p.a, p.b); }
-        (one, tell(p, p.b, false))
+        (one, kernel_touches(p, p.b, false))
     }),
     ("a kernel writes", RACE, |p| {
-        let one = tell(p, p.a, true);
+        let one = kernel_touches(p, p.a, true);
         if p.mended { p.joined(p.a, p.b); }
         (one, p.download(p.b))
     }),
     ("two kernels", RACE, |p| {
-        let one = tell(p, p.a, true);
+        let one = kernel_touches(p, p.a, true);
         if p.mended { p.joined(p.a, p.b); }
-        (one, tell(p, p.b, false))
+        (one, kernel_touches(p, p.b, false))
     }),
     ("a kernel in a graph", RACE, |p| {
-        let exec = p.captured(|| { tell(p, p.c, true); });
+        let exec = p.captured(|| { kernel_touches(p, p.c, true); });
         let one = p.launch(exec, p.a);
         if p.mended { p.joined(p.a, p.b); }
         (one, p.reads(p.b))
@@ -426,7 +426,7 @@ pub const ROWS: &[Row] = &[
     ("the host writes while a kernel reads", RACE, |p| {
         let one = p.upload(p.a);
         p.record(0, p.a);
-        tell(p, p.a, false);
+        kernel_touches(p, p.a, false);
         p.event_sync(usize::from(!p.mended));
         (one, p.host_writes())
     }),

@@ -79,6 +79,6 @@ pub fn word_address(p: &Desk<'_>) -> CUdeviceptr {
     std::ptr::from_ref(word(p)).addr() as u64
 }
 
-pub fn tell_at(p: &Desk<'_>, stream: CUstream, address: CUdeviceptr) {
+pub fn kernel_writes(p: &Desk<'_>, stream: CUstream, address: CUdeviceptr) {
     p.raw.work(stream, address, 64, true);
 }

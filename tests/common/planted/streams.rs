@@ -294,7 +294,7 @@ pub const ROWS: &[Row] = &[
         let mut memory = 0;
         p.number(unsafe { (p.raw.cuMemAlloc_v2)(&mut memory, 64) });
         // A kernel: of copies and memsets the driver itself sees it.
-        let exec = p.captured(|| { super::tell_at(p, p.c, memory); });
+        let exec = p.captured(|| { super::kernel_writes(p, p.c, memory); });
         let launch = if p.mended { p.launch(exec, p.a) } else { 0 };
         p.raw.sync(p.a);
         let one = p.number(unsafe { (p.raw.cuMemFree_v2)(memory) });

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
-use cuda_order_check_engine::stand_in::{before, folder};
+use cuda_order_check_engine::stand_in::{folder, prepended};
 use cuda_order_check_preload::{CLASSES, Settings, VARIABLE, find};
 use lexopt::Arg::{Long, Short, Value};
 use lexopt::Parser;
@@ -170,9 +170,9 @@ impl Action {
         let text = [text].into_iter().chain(chosen).filter(|text| !text.is_empty());
         let mut command = Command::new(name);
         command.args(arguments).env(VARIABLE, text.collect::<Vec<_>>().join(","));
-        command.env("LD_LIBRARY_PATH", before("LD_LIBRARY_PATH", &folder));
+        command.env("LD_LIBRARY_PATH", prepended("LD_LIBRARY_PATH", &folder));
         // It has functions in front of those of the C library.
-        command.env("LD_PRELOAD", before("LD_PRELOAD", &folder.join("libcuda.so.1")));
+        command.env("LD_PRELOAD", prepended("LD_PRELOAD", &folder.join("libcuda.so.1")));
         // Regions and names of NVTX, unless a profiler has them.
         if std::env::var_os("NVTX_INJECTION64_PATH").is_none() {
             command.env("NVTX_INJECTION64_PATH", folder.join("libcuda.so.1"));

@@ -210,7 +210,7 @@ impl Watch {
             self.feed.assume("calls that were not seen before it have ordered everything");
             self.order_everything();
         }
-        if self.memory.context_may_be_gone {
+        if self.memory.context_may_have_ended {
             forget_gone(self);
         }
     }

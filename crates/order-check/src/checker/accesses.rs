@@ -127,7 +127,7 @@ impl Accesses {
     fn touch_memory(&mut self, accesses: &[Access], entry: &Entry, clock: &Clock) {
         let mut hits = std::mem::take(&mut self.hits);
         for Access { range, stride, .. } in accesses {
-            let (memory, is_before) = (&mut self.memory, &self.slots.before(clock));
+            let (memory, is_before) = (&mut self.memory, &self.slots.is_before(clock));
             let check = &mut Check { new: entry, is_before, hits: &mut hits };
             match stride {
                 None => memory.access(range, check),
@@ -136,7 +136,7 @@ impl Accesses {
         }
         let near = {
             let Self { nearby, slots, allocations, .. } = self;
-            let (former, is_before) = (slots.former(entry.slot), &slots.before(clock));
+            let (former, is_before) = (slots.former(entry.slot), &slots.is_before(clock));
             nearby.touch(accesses, entry, former, allocations, is_before)
         };
         for mut hit in hits.drain(..) {
@@ -166,7 +166,7 @@ impl Accesses {
         let entry = Entry::new(slot, time, kind, origin);
         let mut hits = Vec::new();
         {
-            let is_before = &self.slots.before(&clock);
+            let is_before = &self.slots.is_before(&clock);
             self.objects.access(&range, &mut Check { new: &entry, is_before, hits: &mut hits });
         }
         for hit in hits {

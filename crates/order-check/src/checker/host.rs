@@ -76,7 +76,7 @@ impl Tasks {
 
     pub(super) fn host_saw_value(&mut self, call: &Arc<Call>, cell: Cell, value: u64) {
         let (actor, mut clock) = self.actor(call);
-        let is_before = self.accesses.slots.before(&clock);
+        let is_before = self.accesses.slots.is_before(&clock);
         if let Some(seen) = self.values.seen(cell, value, Compare::Equal, is_before) {
             clock.join(&seen);
         }

@@ -66,7 +66,7 @@ impl Slots {
     }
 
     /// Whether the operation of an agent at a time happens before all that has this clock.
-    pub(super) fn before(&self, clock: &Clock) -> impl Fn(Slot, u64) -> bool {
+    pub(super) fn is_before(&self, clock: &Clock) -> impl Fn(Slot, u64) -> bool {
         move |slot, time| clock.get(slot) >= time || self.floor.get(slot) >= time
     }
 

@@ -69,7 +69,7 @@ impl Tasks {
             Action::WriteValue(cell, value) => self.write_value(actor, *cell, *value, clock),
             Action::WaitValue(cell, value, compare) => {
                 self.values.expect(*cell);
-                let is_before = self.accesses.slots.before(clock);
+                let is_before = self.accesses.slots.is_before(clock);
                 match self.values.seen(*cell, *value, *compare, is_before) {
                     Some(seen) => clock.join(&seen),
                     None => return Step::Blocked(*cell),
@@ -97,7 +97,7 @@ impl Tasks {
         for access in accesses {
             let anew = matches!(access.kind, AccessKind::Allocate | AccessKind::Forget);
             if anew || access.kind == AccessKind::Write {
-                let is_before = self.accesses.slots.before(clock);
+                let is_before = self.accesses.slots.is_before(clock);
                 let at = (actor.slot, time);
                 let woken = self.values.overwrite(access, at, clock, is_before, anew);
                 self.queue.wake(woken);
@@ -119,7 +119,7 @@ impl Tasks {
         clock: &Clock,
         by: &Clock,
     ) {
-        let is_before = self.accesses.slots.before(by);
+        let is_before = self.accesses.slots.is_before(by);
         let woken = self.values.write(cell, value, at, clock, is_before);
         self.queue.wake(woken);
     }

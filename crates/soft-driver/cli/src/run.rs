@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use cuda_order_check_engine::stand_in::{before, folder};
+use cuda_order_check_engine::stand_in::{folder, prepended};
 
 use crate::command::{Failure, VARIABLE};
 
@@ -164,7 +164,7 @@ pub(crate) fn run(wanted: &Run, own: &Path) -> Result<(String, u8), Failure> {
     let (name, arguments) = wanted.program.split_first().ok_or("there is no program")?;
     let mut command = Command::new(name);
     command.args(arguments).env(VARIABLE, text);
-    command.env("LD_LIBRARY_PATH", before("LD_LIBRARY_PATH", &folder));
+    command.env("LD_LIBRARY_PATH", prepended("LD_LIBRARY_PATH", &folder));
     for other in OTHERS {
         command.env_remove(other);
     }

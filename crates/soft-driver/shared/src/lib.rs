@@ -13,9 +13,10 @@ use core::ffi::{c_char, c_int, c_void};
 use cuda_soft_driver::abi::*;
 use cuda_soft_driver::exports::{Address, COUNT, Id, Slot, addresses};
 use cuda_soft_driver::{
-    alias_shared_library, busy_shared_library, external_semaphore_shared_library, for_each_export,
-    hand_shared_library, name_stream_shared_library, saw_shared_library,
-    signal_external_semaphore_shared_library, start_shared_library, tell_shared_library,
+    access_shared_library, alias_shared_library, busy_shared_library,
+    external_semaphore_shared_library, for_each_export, hand_shared_library,
+    name_stream_shared_library, saw_shared_library, signal_external_semaphore_shared_library,
+    start_shared_library,
 };
 
 /// Where each export jumps to, in the order of the list.
@@ -111,7 +112,7 @@ pub unsafe extern "C" fn cuda_soft_driver_reads(
     bytes: usize,
 ) -> CUresult {
     start_shared_library(exported);
-    tell_shared_library(Some(stream), address, bytes, false)
+    access_shared_library(Some(stream), address, bytes, false)
 }
 
 /// Reports bytes that the work writes; see `SoftDriver::writes`.
@@ -126,7 +127,7 @@ pub unsafe extern "C" fn cuda_soft_driver_writes(
     bytes: usize,
 ) -> CUresult {
     start_shared_library(exported);
-    tell_shared_library(Some(stream), address, bytes, true)
+    access_shared_library(Some(stream), address, bytes, true)
 }
 
 /// Reports to the order checker that the host itself reads these bytes of pinned memory; see
@@ -141,7 +142,7 @@ pub unsafe extern "C" fn cuda_soft_driver_host_reads(
     bytes: usize,
 ) -> CUresult {
     start_shared_library(exported);
-    tell_shared_library(None, memory.addr() as CUdeviceptr, bytes, false)
+    access_shared_library(None, memory.addr() as CUdeviceptr, bytes, false)
 }
 
 /// Reports bytes that the host writes; see `SoftDriver::host_writes`.
@@ -155,7 +156,7 @@ pub unsafe extern "C" fn cuda_soft_driver_host_writes(
     bytes: usize,
 ) -> CUresult {
     start_shared_library(exported);
-    tell_shared_library(None, memory.addr() as CUdeviceptr, bytes, true)
+    access_shared_library(None, memory.addr() as CUdeviceptr, bytes, true)
 }
 
 /// Reports to the order checker that the calling thread hands over; see `SoftDriver::hand_over`.

@@ -164,7 +164,7 @@ fn code(answer: Answer) -> CUresult {
 
 /// The exported forms: in stream order where a stream is given, otherwise of the host itself.
 #[doc(hidden)]
-pub fn tell_shared_library(
+pub fn access_shared_library(
     stream: Option<CUstream>,
     address: CUdeviceptr,
     bytes: usize,

@@ -233,18 +233,23 @@ fn the_other_side_cannot_signal_too_early() {
 #[test]
 fn the_c_functions() {
     use cuda_soft_driver::{
-        external_semaphore_shared_library as make, signal_external_semaphore_shared_library as tell,
+        external_semaphore_shared_library as make,
+        signal_external_semaphore_shared_library as signal,
     };
 
     for (timeline, kind) in [(false, SemaphoreKind::Binary), (true, SemaphoreKind::Timeline)] {
         let number = make(timeline);
-        assert_eq!(tell(number, 9).0, OK);
-        assert_eq!(tell(number, 9).0, INVALID_VALUE, "it is not consumed, or not above the value");
+        assert_eq!(signal(number, 9).0, OK);
+        assert_eq!(
+            signal(number, 9).0,
+            INVALID_VALUE,
+            "it is not consumed, or not above the value"
+        );
         let fd = unsafe { OwnedFd::from_raw_fd(number) };
         let made = ExternalSemaphore::from_descriptor(fd).unwrap();
         assert_eq!((made.kind(), made.value()), (kind, if timeline { 9 } else { 1 }));
     }
-    assert_eq!(tell(-1, 1).0, INVALID_VALUE);
+    assert_eq!(signal(-1, 1).0, INVALID_VALUE);
 }
 
 /// How many findings there are when a graph with a wait for a binary semaphore and a signal of

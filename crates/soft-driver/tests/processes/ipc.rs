@@ -9,7 +9,7 @@ use std::ptr::null_mut;
 
 use common::*;
 use cuda_events::sys::*;
-use cuda_events_test_support::child::{Child, from_hex, hear, role, say, to_hex};
+use cuda_events_test_support::child::{Child, from_hex, read_line, role, say, to_hex};
 use cuda_events_test_support::own_process;
 use cuda_soft_driver::{OrderCheck, Rules, SoftDriver};
 
@@ -55,7 +55,7 @@ fn child() {
     match role.as_str() {
         // Tries descriptors until there are no more; says each result.
         "open" => loop {
-            let line = hear();
+            let line = read_line();
             if line.is_empty() {
                 break;
             }
@@ -71,7 +71,7 @@ fn child() {
         // Keeps imports, and says after each how many files are open.
         #[cfg(target_os = "linux")]
         "files" => loop {
-            let line = hear();
+            let line = read_line();
             if line.is_empty() {
                 break;
             }
@@ -80,20 +80,20 @@ fn child() {
         },
         // Keeps one import and says what it shows, again and again.
         "keep" => {
-            let event = open(&raw, from_text(&hear())).unwrap();
+            let event = open(&raw, from_text(&read_line())).unwrap();
             loop {
                 say(&raw.query(event).to_string());
-                if hear().is_empty() {
+                if read_line().is_empty() {
                     break;
                 }
             }
         }
         // Imports an event and makes the calls that it is sent; says each code, and the misuse.
         "uses" => {
-            let event = open(&raw, from_text(&hear())).unwrap();
+            let event = open(&raw, from_text(&read_line())).unwrap();
             say("open");
             loop {
-                let code = match hear().as_str() {
+                let code = match read_line().as_str() {
                     "" => break,
                     "query" => raw.query(event),
                     "wait" => unsafe { (raw.cuStreamWaitEvent)(stream, event, 0) }.0,
@@ -112,18 +112,18 @@ fn child() {
             let _latch = raw.latch(stream);
             raw.record(event, stream);
             say(&to_text(&export(&raw, event)));
-            hear();
+            read_line();
         }
         // Has its stream wait for an event of somebody else, and records one of its own after that.
         "relay" => {
-            let event = open(&raw, from_text(&hear())).unwrap();
+            let event = open(&raw, from_text(&read_line())).unwrap();
             let own = raw.event(IPC);
             say(&to_text(&export(&raw, own)));
-            hear();
+            read_line();
             raw.wait(stream, event);
             raw.record(own, stream);
             say("relayed");
-            hear();
+            read_line();
         }
         _ => panic!("no role {role}"),
     }

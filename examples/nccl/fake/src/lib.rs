@@ -171,9 +171,9 @@ fn all_reduce(group: &[Asked]) -> Result<(), Box<dyn std::error::Error>> {
     };
     streams.iter().skip(1).try_for_each(|stream| arrive(stream, first))?;
     for asked in group {
-        for (tell, address) in [(reads, asked.from), (writes, asked.to)] {
+        for (declare, address) in [(reads, asked.from), (writes, asked.to)] {
             // SAFETY: no pointer is dereferenced.
-            unsafe { tell(first.as_raw(), address as CUdeviceptr, 4 * words) };
+            unsafe { declare(first.as_raw(), address as CUdeviceptr, 4 * words) };
         }
     }
     let addresses: Vec<(usize, usize)> = group.iter().map(|asked| (asked.from, asked.to)).collect();

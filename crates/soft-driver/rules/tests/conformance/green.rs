@@ -373,7 +373,7 @@ rules! {
     fn it_keeps_the_primary_context(rig, saw) = "before: not active; with it: active; after: not \
         active" {
         must("cuInit", rig.cuInit(0));
-        let tell = |when: &str| {
+        let state = |when: &str| {
             let (mut flags, mut active) = (0, 0);
             must(
                 "cuDevicePrimaryCtxGetState",
@@ -381,11 +381,11 @@ rules! {
             );
             saw.text(format_args!("{when}: {}", if active != 0 { "active" } else { "not active" }));
         };
-        tell("before");
+        state("before");
         let green = one(rig);
-        tell("with it");
+        state("with it");
         destroy(rig, green);
-        tell("after");
+        state("after");
     }
 
     /// For a stream of a green context, `cuStreamGetCtx` returns the context that represents the

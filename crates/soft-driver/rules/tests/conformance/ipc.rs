@@ -6,7 +6,7 @@
 use std::ptr::null_mut;
 
 use cuda_events::sys::*;
-use cuda_test_harness::child::{Child, from_hex, hear, role, say, to_hex};
+use cuda_test_harness::child::{Child, from_hex, read_line, role, say, to_hex};
 use cuda_test_harness::{TestDriver, soft_settings};
 
 use crate::raw::{
@@ -40,7 +40,7 @@ fn peer() {
     let mut events: Vec<CUevent> = Vec::new();
     let mut latch = None;
     loop {
-        let line = hear();
+        let line = read_line();
         let mut words = line.split(' ');
         let (step, word) = (words.next().expect("a step"), words.next().unwrap_or_default());
         // Most steps use the last event, or the event with this number.

@@ -9,7 +9,7 @@ use cuda_soft_driver::abi::{
     CUmemAllocationType, CUmemLocation, CUmemLocationType, CUmemPoolProps, CUmemPoolPtrExportData,
     CUmemorytype,
 };
-use cuda_test_harness::child::{Child, from_hex, hear, role, say, to_hex};
+use cuda_test_harness::child::{Child, from_hex, read_line, role, say, to_hex};
 use cuda_test_harness::soft_settings;
 
 use crate::raw::{NON_BLOCKING, Rig, code_text, must};
@@ -161,7 +161,7 @@ fn importer() {
     assert_eq!(role().as_deref(), Some(IMPORTER), "this is no test of its own");
     do_not_hang();
     let rig = Rig::new("");
-    let line = hear();
+    let line = read_line();
     let words: Vec<&str> = line.split(' ').collect();
     let (process, number) = (words[0].parse().expect("a process"), words[1].parse());
     let descriptor = take_descriptor(process, number.expect("a descriptor")).expect("it is taken");

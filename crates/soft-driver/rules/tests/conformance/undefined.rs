@@ -113,69 +113,69 @@ fn made_up<T>() -> *mut T {
 
 misuses! {
     /// A query of an event that never existed is undefined.
-    fn query_of_a_made_up_event(rig, tell) names ["cuEventQuery"] =
+    fn query_of_a_made_up_event(rig, report) names ["cuEventQuery"] =
         "aborted, naming cuEventQuery, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
     {
         let event = made_up();
-        about(tell, event);
+        about(report, event);
         rig.cuEventQuery(event)
     }
 
     /// A query of a destroyed event is undefined.
-    fn query_of_a_destroyed_event(rig, tell) names ["cuEventQuery", "cuEventDestroy_v2"] =
+    fn query_of_a_destroyed_event(rig, report) names ["cuEventQuery", "cuEventDestroy_v2"] =
         "aborted, naming cuEventQuery, cuEventDestroy_v2, the handle; as an error \
             CUDA_ERROR_INVALID_HANDLE (400)"
     {
         let event = rig.event(NO_TIMING);
-        about(tell, event);
+        about(report, event);
         must("cuEventDestroy", rig.cuEventDestroy_v2(event));
         rig.cuEventQuery(event)
     }
 
     /// A query of a destroyed event is undefined, also after another event was created in its
     /// place.
-    fn query_of_a_replaced_event(rig, tell) names ["cuEventQuery", "cuEventDestroy_v2"] =
+    fn query_of_a_replaced_event(rig, report) names ["cuEventQuery", "cuEventDestroy_v2"] =
         "aborted, naming cuEventQuery, cuEventDestroy_v2, the handle; as an error \
             CUDA_ERROR_INVALID_HANDLE (400)"
     {
         let event = rig.event(NO_TIMING);
-        about(tell, event);
+        about(report, event);
         must("cuEventDestroy", rig.cuEventDestroy_v2(event));
         let _ = rig.event(NO_TIMING);
         rig.cuEventQuery(event)
     }
 
     /// A record of a destroyed event is undefined.
-    fn record_of_a_destroyed_event(rig, tell) names ["cuEventRecord", "cuEventDestroy_v2"] =
+    fn record_of_a_destroyed_event(rig, report) names ["cuEventRecord", "cuEventDestroy_v2"] =
         "aborted, naming cuEventRecord, cuEventDestroy_v2, the handle; as an error \
             CUDA_ERROR_INVALID_HANDLE (400)"
     {
         let event = rig.event(NO_TIMING);
-        about(tell, event);
+        about(report, event);
         must("cuEventDestroy", rig.cuEventDestroy_v2(event));
         rig.cuEventRecord(event, rig.stream(NON_BLOCKING))
     }
 
     /// Destroying an event twice is undefined.
-    fn an_event_destroyed_twice(rig, tell) names ["cuEventDestroy_v2", "thread"] =
+    fn an_event_destroyed_twice(rig, report) names ["cuEventDestroy_v2", "thread"] =
         "aborted, naming cuEventDestroy_v2, thread, the handle; as an error \
             CUDA_ERROR_INVALID_HANDLE (400)"
     {
         let event = rig.event(NO_TIMING);
-        about(tell, event);
+        about(report, event);
         must("cuEventDestroy", rig.cuEventDestroy_v2(event));
         rig.cuEventDestroy_v2(event)
     }
 
     /// A query of an event that another thread destroyed is undefined. The message of the software
     /// driver names that thread.
-    fn an_event_destroyed_in_another_thread(rig, tell) names ["cuEventQuery", "cuEventDestroy_v2",
+    fn an_event_destroyed_in_another_thread(rig, report) names ["cuEventQuery", "cuEventDestroy_v2",
         "the-destroyer"] =
         "aborted, naming cuEventQuery, cuEventDestroy_v2, the-destroyer, the handle; as an error \
          CUDA_ERROR_INVALID_HANDLE (400)"
     {
         let event = rig.event(NO_TIMING);
-        about(tell, event);
+        about(report, event);
         let (raw, sent) = (**rig, crate::raw::Sent::new(event));
         let destroy = move || must("cuEventDestroy", raw.cuEventDestroy_v2(sent.get()));
         let thread = std::thread::Builder::new().name("the-destroyer".to_owned());
@@ -185,129 +185,129 @@ misuses! {
     }
 
     /// A query of a destroyed stream is undefined.
-    fn query_of_a_destroyed_stream(rig, tell) names ["cuStreamQuery", "cuStreamDestroy_v2"] =
+    fn query_of_a_destroyed_stream(rig, report) names ["cuStreamQuery", "cuStreamDestroy_v2"] =
         "aborted, naming cuStreamQuery, cuStreamDestroy_v2, the handle; as an error \
             CUDA_ERROR_INVALID_HANDLE (400)"
     {
         let stream = rig.stream(NON_BLOCKING);
-        about(tell, stream);
+        about(report, stream);
         must("cuStreamDestroy", rig.cuStreamDestroy_v2(stream));
         rig.cuStreamQuery(stream)
     }
 
     /// A query of a stream that was destroyed while it had work is undefined.
-    fn query_of_a_busy_destroyed_stream(rig, tell) names ["cuStreamQuery", "cuStreamDestroy_v2"] =
+    fn query_of_a_busy_destroyed_stream(rig, report) names ["cuStreamQuery", "cuStreamDestroy_v2"] =
         "aborted, naming cuStreamQuery, cuStreamDestroy_v2, the handle; as an error \
             CUDA_ERROR_INVALID_HANDLE (400)"
     {
         let stream = rig.stream(NON_BLOCKING);
-        about(tell, stream);
+        about(report, stream);
         let _latch = rig.hold(stream);
         must("cuStreamDestroy", rig.cuStreamDestroy_v2(stream));
         rig.cuStreamQuery(stream)
     }
 
     /// Destroying a stream twice is undefined.
-    fn a_stream_destroyed_twice(rig, tell) names ["cuStreamDestroy_v2", "thread"] =
+    fn a_stream_destroyed_twice(rig, report) names ["cuStreamDestroy_v2", "thread"] =
         "aborted, naming cuStreamDestroy_v2, thread, the handle; as an error \
             CUDA_ERROR_INVALID_HANDLE (400)"
     {
         let stream = rig.stream(NON_BLOCKING);
-        about(tell, stream);
+        about(report, stream);
         must("cuStreamDestroy", rig.cuStreamDestroy_v2(stream));
         rig.cuStreamDestroy_v2(stream)
     }
 
     /// A query of a stream whose handle is a small number is undefined.
-    fn query_of_a_small_number(rig, tell) names ["cuStreamQuery"] =
+    fn query_of_a_small_number(rig, report) names ["cuStreamQuery"] =
         "aborted, naming cuStreamQuery, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
     {
         let stream = std::ptr::without_provenance_mut(3);
-        about(tell, stream);
+        about(report, stream);
         rig.cuStreamQuery(stream)
     }
 
     /// A query of a stream whose handle is a larger number is undefined.
-    fn query_of_a_larger_number(rig, tell) names ["cuStreamQuery"] =
+    fn query_of_a_larger_number(rig, report) names ["cuStreamQuery"] =
         "aborted, naming cuStreamQuery, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
     {
         let stream = std::ptr::without_provenance_mut(0xFFFF);
-        about(tell, stream);
+        about(report, stream);
         rig.cuStreamQuery(stream)
     }
 
     /// Passing an event as a stream is undefined. The real driver did not crash, and returned
     /// `CUDA_ERROR_CONTEXT_IS_DESTROYED`.
-    fn an_event_as_a_stream(rig, tell) names ["cuStreamQuery", "event"] =
+    fn an_event_as_a_stream(rig, report) names ["cuStreamQuery", "event"] =
         "aborted, naming cuStreamQuery, event, the handle; as an error \
             CUDA_ERROR_CONTEXT_IS_DESTROYED (709)"
     {
         let event = rig.event(NO_TIMING);
-        about(tell, event);
+        about(report, event);
         rig.cuStreamQuery(event.cast())
     }
 
     /// Passing a stream as an event is undefined.
-    fn a_stream_as_an_event(rig, tell) names ["cuEventQuery", "stream"] =
+    fn a_stream_as_an_event(rig, report) names ["cuEventQuery", "stream"] =
         "aborted, naming cuEventQuery, stream, the handle; as an error \
             CUDA_ERROR_CONTEXT_IS_DESTROYED (709)"
     {
         let stream = rig.stream(NON_BLOCKING);
-        about(tell, stream);
+        about(report, stream);
         rig.cuEventQuery(stream.cast())
     }
 
     /// Passing zeroed memory of the program as an event is undefined. The real driver did not
     /// crash, and returned `CUDA_ERROR_INVALID_CONTEXT`.
-    fn zeroed_memory_as_an_event(rig, tell) names ["cuEventQuery"] =
+    fn zeroed_memory_as_an_event(rig, report) names ["cuEventQuery"] =
         "aborted, naming cuEventQuery, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
     {
         let mut memory = [0_u64; 512];
-        about(tell, memory.as_mut_ptr());
+        about(report, memory.as_mut_ptr());
         rig.cuEventQuery(memory.as_mut_ptr().cast())
     }
 
     /// Making a context current that never existed is undefined.
-    fn a_made_up_context(rig, tell) names ["cuCtxSetCurrent"] =
+    fn a_made_up_context(rig, report) names ["cuCtxSetCurrent"] =
         "aborted, naming cuCtxSetCurrent, the handle; as an error CUDA_ERROR_INVALID_CONTEXT (201)"
     {
         let context = made_up();
-        about(tell, context);
+        about(report, context);
         rig.cuCtxSetCurrent(context)
     }
 
     /// Destroying a context twice is undefined.
-    fn a_context_destroyed_twice(rig, tell) names ["cuCtxDestroy_v2"] =
+    fn a_context_destroyed_twice(rig, report) names ["cuCtxDestroy_v2"] =
         "aborted, naming cuCtxDestroy_v2, the handle; as an error CUDA_ERROR_CONTEXT_IS_DESTROYED \
             (709)"
     {
         let context = rig.new_context();
-        about(tell, context);
+        about(report, context);
         must("cuCtxDestroy", rig.destroy_context(context));
         rig.cuCtxDestroy_v2(context)
     }
 
     /// Destroying a stream after its context is undefined.
-    fn a_stream_destroyed_after_its_context(rig, tell) names ["cuStreamDestroy_v2",
+    fn a_stream_destroyed_after_its_context(rig, report) names ["cuStreamDestroy_v2",
         "cuCtxDestroy_v2"] =
         "aborted, naming cuStreamDestroy_v2, cuCtxDestroy_v2, the handle; as an error \
             CUDA_ERROR_INVALID_HANDLE (400)"
     {
         let context = rig.new_context();
         let stream = rig.within(context, || rig.stream(NON_BLOCKING));
-        about(tell, stream);
+        about(report, stream);
         must("cuCtxDestroy", rig.destroy_context(context));
         rig.cuStreamDestroy_v2(stream)
     }
 
     /// A query of an event from before the last release of the primary context is undefined.
-    fn an_event_from_before_the_last_release(rig, tell) names ["cuEventQuery",
+    fn an_event_from_before_the_last_release(rig, report) names ["cuEventQuery",
         "cuDevicePrimaryCtxRelease_v2"] =
         "aborted, naming cuEventQuery, cuDevicePrimaryCtxRelease_v2, the handle; as an error \
          CUDA_ERROR_INVALID_HANDLE (400)"
     {
         let event = rig.event(NO_TIMING);
-        about(tell, event);
+        about(report, event);
         must("cuDevicePrimaryCtxRelease", rig.cuDevicePrimaryCtxRelease_v2(rig.device));
         let mut again = null_mut();
         must("cuDevicePrimaryCtxRetain", rig.cuDevicePrimaryCtxRetain(&mut again, rig.device));
@@ -388,24 +388,24 @@ misuses! {
 
     /// Destroying a stream in a forked child is undefined.
     #[cfg(unix)]
-    fn a_stream_destroyed_in_a_forked_child(rig, tell) names ["cuStreamDestroy_v2", "forked"] =
+    fn a_stream_destroyed_in_a_forked_child(rig, report) names ["cuStreamDestroy_v2", "forked"] =
         "aborted, naming cuStreamDestroy_v2, forked, the handle; as an error \
             CUDA_ERROR_NOT_INITIALIZED (3)"
     {
         let stream = rig.stream(NON_BLOCKING);
-        about(tell, stream);
+        about(report, stream);
         forked_call(|| rig.cuStreamDestroy_v2(stream))
     }
 
     /// Instantiating a graph is undefined if a node has a destroyed event.
     [since(11, 4)]
-    fn a_graph_of_a_destroyed_event(rig, tell) names ["cuGraphInstantiateWithFlags",
+    fn a_graph_of_a_destroyed_event(rig, report) names ["cuGraphInstantiateWithFlags",
         "cuEventDestroy_v2"] =
         "aborted, naming cuGraphInstantiateWithFlags, cuEventDestroy_v2, the handle; as an error \
          CUDA_ERROR_INVALID_HANDLE (400)"
     {
         let (event, mut graph, mut node) = (rig.event(NO_TIMING), null_mut(), null_mut());
-        about(tell, event);
+        about(report, event);
         must("cuGraphCreate", rig.cuGraphCreate(&mut graph, 0));
         must("cuGraphAddEventRecordNode",
             rig.cuGraphAddEventRecordNode(&mut node, graph, std::ptr::null(), 0, event));
@@ -416,7 +416,7 @@ misuses! {
     /// Launching an executable graph is undefined if one of its nodes was set to an event that was
     /// destroyed afterwards.
     [since(11, 4)]
-    fn a_launch_over_a_destroyed_event_that_was_set(rig, tell) names ["cuGraphLaunch",
+    fn a_launch_over_a_destroyed_event_that_was_set(rig, report) names ["cuGraphLaunch",
         "cuEventDestroy_v2"] =
         "aborted, naming cuGraphLaunch, cuEventDestroy_v2, the handle; as an error \
             CUDA_ERROR_INVALID_HANDLE (400)"
@@ -424,7 +424,7 @@ misuses! {
         let (first, event, stream) = (rig.event(NO_TIMING), rig.event(NO_TIMING),
             rig.stream(NON_BLOCKING));
         let (mut graph, mut node, mut exec) = (null_mut(), null_mut(), null_mut());
-        about(tell, event);
+        about(report, event);
         must("cuGraphCreate", rig.cuGraphCreate(&mut graph, 0));
         must("cuGraphAddEventRecordNode",
             rig.cuGraphAddEventRecordNode(&mut node, graph, std::ptr::null(), 0, first));
@@ -436,11 +436,11 @@ misuses! {
     }
 
     /// A wait for an interprocess event in a stream of another context is undefined.
-    fn an_ipc_event_waited_for_in_another_context(rig, tell) names ["cuStreamWaitEvent"] =
+    fn an_ipc_event_waited_for_in_another_context(rig, report) names ["cuStreamWaitEvent"] =
         "aborted, naming cuStreamWaitEvent, the handle; as an error CUDA_ERROR_INVALID_HANDLE (400)"
     {
         let (event, other) = (rig.event(INTERPROCESS), rig.new_context());
-        about(tell, event);
+        about(report, event);
         let stream = rig.within(other, || rig.stream(NON_BLOCKING));
         rig.cuStreamWaitEvent(stream, event, 0)
     }
@@ -456,7 +456,7 @@ misuses! {
 
     /// Using an event that was imported from a damaged descriptor is undefined. In this rule the
     /// descriptor names a slot that no context has. It still opens.
-    fn an_import_of_a_damaged_descriptor(rig, tell) names ["cuEventQuery", "damaged"] =
+    fn an_import_of_a_damaged_descriptor(rig, report) names ["cuEventQuery", "damaged"] =
         "aborted, naming cuEventQuery, damaged, the handle; as an error CUDA_ERROR_INVALID_HANDLE \
             (400)"
     {
@@ -465,14 +465,14 @@ misuses! {
         descriptor[16..20].fill(0xA5);
         let (code, event) = rig.open(descriptor);
         must("cuIpcOpenEventHandle", code);
-        about(tell, event);
+        about(report, event);
         let code = rig.cuEventQuery(event);
         peer.end();
         code
     }
 
     /// Using an imported event after its exporter has destroyed it is undefined.
-    fn an_import_of_a_destroyed_event(rig, tell) names ["cuEventQuery", "exporter destroyed"] =
+    fn an_import_of_a_destroyed_event(rig, report) names ["cuEventQuery", "exporter destroyed"] =
         "aborted, naming cuEventQuery, exporter destroyed, the handle; as an error \
             CUDA_ERROR_INVALID_HANDLE (400)"
     {
@@ -481,7 +481,7 @@ misuses! {
         must("cuIpcOpenEventHandle", code);
         must("cuEventQuery", rig.cuEventQuery(event));
         peer.step("destroy");
-        about(tell, event);
+        about(report, event);
         let code = rig.cuEventQuery(event);
         peer.end();
         code
@@ -489,7 +489,7 @@ misuses! {
 
     /// Using an imported event is undefined after its exporter has destroyed it and created another
     /// one in its place. On a real driver the import refers to the new event.
-    fn an_import_whose_place_has_another_event(rig, tell) names ["cuEventQuery", "another event"] =
+    fn an_import_whose_place_has_another_event(rig, report) names ["cuEventQuery", "another event"] =
         "aborted, naming cuEventQuery, another event, the handle; as an error \
             CUDA_ERROR_INVALID_HANDLE (400)"
     {
@@ -498,7 +498,7 @@ misuses! {
         must("cuIpcOpenEventHandle", code);
         peer.step("destroy");
         peer.export();
-        about(tell, event);
+        about(report, event);
         let code = rig.cuEventQuery(event);
         peer.end();
         code
@@ -506,13 +506,13 @@ misuses! {
 
     /// A query of an event of a destroyed context is undefined. The real driver crashed in some
     /// runs, and returned `CUDA_ERROR_CONTEXT_IS_DESTROYED` in others.
-    fn an_event_of_a_destroyed_context(rig, tell) names ["cuEventQuery", "cuCtxDestroy_v2"] =
+    fn an_event_of_a_destroyed_context(rig, report) names ["cuEventQuery", "cuCtxDestroy_v2"] =
         "aborted, naming cuEventQuery, cuCtxDestroy_v2, the handle; as an error \
             CUDA_ERROR_CONTEXT_IS_DESTROYED (709)"
     {
         let context = rig.new_context();
         let event = rig.within(context, || rig.event(NO_TIMING));
-        about(tell, event);
+        about(report, event);
         must("cuCtxDestroy", rig.destroy_context(context));
         rig.cuEventQuery(event)
     }
@@ -520,13 +520,13 @@ misuses! {
     /// A launch of a graph over memory that was freed is undefined. An H200 wrote to the bytes of
     /// the memory's next owner.
     [since(11, 7)]
-    fn a_launch_over_freed_memory(rig, tell) names ["cuGraphLaunch", "freed"] =
+    fn a_launch_over_freed_memory(rig, report) names ["cuGraphLaunch", "freed"] =
         "aborted, naming cuGraphLaunch, freed, the handle; as an error CUDA_ERROR_INVALID_VALUE (1)"
     {
         let stream = rig.stream(NON_BLOCKING);
         let (mut address, mut graph, mut exec) = (0, null_mut(), null_mut());
         must("cuMemAlloc", rig.cuMemAlloc_v2(&mut address, 4096));
-        about(tell, std::ptr::without_provenance_mut::<()>(address as usize));
+        about(report, std::ptr::without_provenance_mut::<()>(address as usize));
         capture::begin(rig, stream, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED);
         must("cuStreamWriteValue64", rig.cuStreamWriteValue64_v2(stream, address, 1, 0));
         must("cuStreamEndCapture", rig.cuStreamEndCapture(stream, &mut graph));

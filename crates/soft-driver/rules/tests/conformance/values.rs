@@ -12,7 +12,7 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use cuda_events::sys::more::*;
-use cuda_test_harness::child::{Child, from_hex, hear, is_emulated, role, say, to_hex};
+use cuda_test_harness::child::{Child, from_hex, is_emulated, read_line, role, say, to_hex};
 use cuda_test_harness::memory::{self, Mapping, PAGE, Shared};
 use cuda_test_harness::{TestDriver, soft_settings};
 
@@ -251,7 +251,7 @@ fn peer() {
     let stream = rig.stream(NON_BLOCKING);
     let (mut address, mut page) = (0, None::<Page>);
     loop {
-        let line = hear();
+        let line = read_line();
         let mut words = line.split(' ');
         let (step, given) = (words.next().expect("a step"), words.next().unwrap_or_default());
         let value = || given.parse().expect("a number");

@@ -178,27 +178,27 @@ fn host_function_waits(p: &Desk<'_>) {
 /// A host function tells the host that the work before it is done, and ends much later.
 fn host_function_tells(p: &Desk<'_>) {
     use std::sync::mpsc::channel;
-    let ((tell, hear), (end, ended)) = (channel(), channel());
+    let ((sender, receiver), (end, ended)) = (channel(), channel());
     p.writes(p.a);
     p.raw.host(p.a, move || {
-        tell.send(()).expect("somebody hears");
+        sender.send(()).expect("somebody hears");
         let _ = ended.recv();
     });
-    hear.recv().expect("it is told");
+    receiver.recv().expect("it is told");
     p.reads(p.b);
     drop::<std::sync::mpsc::Sender<()>>(end);
     p.raw.sync(p.a);
 
-    let ((tell, hear), (end, ended)) = (channel(), channel());
+    let ((sender, receiver), (end, ended)) = (channel(), channel());
     let exec = p.captured(|| {
         p.set(p.c, p.other, 64);
         p.raw.host(p.c, move || {
-            tell.send(()).expect("somebody hears");
+            sender.send(()).expect("somebody hears");
             let _ = ended.recv();
         });
     });
     p.launch(exec, p.a);
-    hear.recv().expect("it is told");
+    receiver.recv().expect("it is told");
     p.get(p.b, p.other, 64);
     drop::<std::sync::mpsc::Sender<()>>(end);
     p.raw.sync(p.a);
@@ -297,9 +297,9 @@ fn ordinary_memory_begins_with_each_copy() {
         let mut bytes = [0_u8; 64];
         let to: *mut c_void = bytes.as_mut_ptr().cast();
         // A kernel that a program tells of had it, and so had the rows.
-        tell_at(&desk, desk.a, to.addr() as u64);
+        kernel_writes(&desk, desk.a, to.addr() as u64);
         desk.number(unsafe { (raw.cuMemcpyDtoHAsync_v2)(to, desk.buffer, 64, desk.b) });
-        tell_at(&desk, desk.a, to.addr() as u64);
+        kernel_writes(&desk, desk.a, to.addr() as u64);
         let copy = rows(device(desk.buffer, 16), host(to, 16), 16, 4);
         let code =
             call!(raw, cuMemcpy2DAsync_v2(&copy => *const CUDA_MEMCPY2D, desk.b => CUstream));

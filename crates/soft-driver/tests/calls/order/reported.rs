@@ -240,7 +240,7 @@ const ROWS: &[Row] = &[
     ("a host function that has run", RACE, |p, _| {
         let one = p.writes(p.a);
         let ran = Arc::new(AtomicBool::new(false));
-        let (tell, token) = (ran.clone(), token(p, 2));
+        let (has_run, token) = (ran.clone(), token(p, 2));
         let soft = p.mended.then(|| from_ref(&p.raw.soft).expose_provenance());
         p.raw.host(p.a, move || {
             if let Some(soft) = soft {
@@ -248,7 +248,7 @@ const ROWS: &[Row] = &[
                 let soft = unsafe { &*std::ptr::with_exposed_provenance::<SoftDriver>(soft) };
                 soft.hand_over(token);
             }
-            tell.store(true, Ordering::Release);
+            has_run.store(true, Ordering::Release);
         });
         until(p, || ran.load(Ordering::Acquire));
         if p.mended { takes_over(p); }

@@ -7,7 +7,7 @@ use crate::common;
 use std::future::IntoFuture;
 use std::sync::Arc;
 
-use common::child::{end_after, from_hex, hear, role, say, starts_are_made_up, to_hex};
+use common::child::{end_after, from_hex, read_line, role, say, starts_are_made_up, to_hex};
 use common::counting::{calls, counting};
 use common::futures::block_on;
 use common::handover::Handover;
@@ -72,7 +72,7 @@ fn handle_peer() {
         Err(error) => say(&format!("{error}")),
     };
     loop {
-        let line = hear();
+        let line = read_line();
         let words: Vec<&str> = line.split(' ').collect();
         let number = |at: usize| words[at].parse::<u64>().expect("a number");
         let point = || opened.last().map(|last: &ImportedTimeline| last.point(number(1)));

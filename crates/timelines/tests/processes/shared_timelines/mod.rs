@@ -9,7 +9,7 @@ use std::future::IntoFuture;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use common::child::{Child, end_after, from_hex, hear, role, say, to_hex};
+use common::child::{Child, end_after, from_hex, read_line, role, say, to_hex};
 use common::counting::{calls, counting};
 use common::futures::{block_on, wait_until};
 use common::handover::Handover;
@@ -91,7 +91,7 @@ fn peer() {
     let (mut file, mut timeline, mut host, mut latch) = (None, None, None, None);
     let (mut imported, mut data): (Vec<ImportedTimeline>, _) = (Vec::new(), None::<Data>);
     loop {
-        let line = hear();
+        let line = read_line();
         let words: Vec<&str> = line.split(' ').collect();
         let number = |at: usize| words[at].parse::<u64>().expect("a number");
         let point = || imported.last().expect("an import").point(number(1)).expect("a point");

@@ -19,7 +19,7 @@ pub(crate) struct Allocations {
     /// program has asked, and the library that it is a module of, or the same.
     pub(crate) owned: BTreeMap<Address, [Handle; 2]>,
     /// A primary context may have ended, and the driver has not said yet what is left.
-    pub(crate) context_may_be_gone: bool,
+    pub(crate) context_may_have_ended: bool,
     /// The modules of libraries, each with its library and its context.
     pub(crate) modules: HashMap<Handle, (Handle, Handle)>,
 }

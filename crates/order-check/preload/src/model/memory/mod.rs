@@ -124,10 +124,10 @@ pub(crate) fn forget_gone(watch: &mut Watch) {
         match unsafe { ask((&raw mut kind).cast(), 2, *address) } {
             OK => {}
             NONE => gone.push(*address),
-            _ => return watch.memory.context_may_be_gone = true,
+            _ => return watch.memory.context_may_have_ended = true,
         }
     }
-    watch.memory.context_may_be_gone = false;
+    watch.memory.context_may_have_ended = false;
     gone.into_iter().for_each(|address| watch.ends(address));
 }
 
