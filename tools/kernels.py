@@ -29,7 +29,7 @@ ACCESSES = {"LDG": "LOAD.GLOBAL", "LD": "LOAD.GENERIC", "LDS": "LOAD.SHARED", "L
 TEXTURES = {"TEX", "TLD", "TLD4", "TXD", "TXQ"}
 COMPARISONS = {"F", "LT", "EQ", "LE", "GT", "NE", "GE", "T"}
 KNOWN = {
-    "IADD3": {"X", "64"}, "IADD": {"X", "64"}, "VIADD": set(), "MOV": {"64"}, "R2UR": set(),
+    "IADD3": {"X", "64"}, "IADD": {"X", "64"}, "VIADD": set(), "MOV": {"64", "SPILL"}, "R2UR": set(),
     "LDC": {"U8", "S8", "U16", "S16", "64", "128"}, "ULDC": {"U8", "S8", "U16", "S16", "64", "128"},
     "LDCU": {"U8", "S8", "U16", "S16", "64", "128"},
     "IMAD": {"MOV", "SHL", "IADD", "U32", "WIDE", "HI", "X"}, "LEA": {"HI", "X", "SX32"},
@@ -218,17 +218,27 @@ def ours(text, at, labels):
                 "F16x4": 8, "BF16x4": 8, "F16x8": 16, "BF16x8": 16}
         if base in ("LDSM", "STSM"):
             size = {"2": 8, "4": 16}
+        if base in ("LDG", "STG"):
+            size = {**size, "256": 32}
         size = next((size[mod] for mod in mods if mod in size), 4)
         out = [part for part in parts if not PREDICATE.match(part)]
         place = [part for part in out if "[" in part][-1]
-        predicates = [part for part in parts if PREDICATE.match(part)] if load else []
+        # What is before the address is written, and what is behind it is a condition.
+        behind = parts[parts.index(place) + 1:] if base in ("LDG", "LD") else []
+        conditions = [part for part in behind if PREDICATE.match(part)]
+        predicates = [part for part in parts if PREDICATE.match(part)] if load and not conditions else []
+        if size == 32 and load:
+            # The registers of both halves, and those between.
+            numbers = [int(part[1:]) for part in out[:2] if part != "RZ"]
+            out = [f"R{min(numbers)}", place] if numbers else [place]
         # Of some a predicate is all that is named of what they write.
         items = ([operand(out[0])] if load and "[" not in out[0] else []) + predicates
         if "GLOBAL" in kind or "GENERIC" in kind:
             if not kind.startswith("UNKNOWN"):
                 items.append(address(place))
         if kind.startswith(("STORE", "REDUCE")):
-            items.append(operand(out[-1]))
+            items += [operand(part) for part in out[-2 if size == 32 else -1:]]
+        items += conditions
         text = line(f"{kind}.{size}", items)
         # How many bytes an atomic operation has is a bound.
         return (text, "size") if not kind.startswith(("LOAD", "STORE")) else text

@@ -219,6 +219,12 @@ impl Code {
         })
     }
 
+    /// Where a block may take over the work of another one, which then does not run.
+    pub(crate) fn cancels(&self) -> Option<usize> {
+        let takes = |one: &Instruction| one.operation == Operation::Other("UGETNEXTWORKID");
+        self.instructions.iter().position(takes).map(|index| index * INSTRUCTION)
+    }
+
     /// The offsets of the accesses by which it may wait, in rising order.
     pub(crate) fn polls(&self) -> &[usize] {
         self.polls.get_or_init(|| polls(&self.instructions, &self.graph))

@@ -81,6 +81,12 @@ pub fn execute(
     memory: Memory<'_>,
     steps: usize,
 ) -> Run {
+    // Before it begins another block may take over what it would do.
+    if let Some(at) = code.cancels() {
+        let end = End::Unknown(at);
+        let missing = code.accesses().collect();
+        return Run { touched: Vec::new(), known: 0, end, missing, steps: 0 };
+    }
     let mut state = State {
         code,
         launch,

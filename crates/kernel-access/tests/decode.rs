@@ -203,10 +203,77 @@ fn instructions_of_larger_corpora_are_known() {
         (0x0004_2400_001e_0500_8000_0103_0603_83a8, "@!P0 ATOMIC.GLOBAL.8 R3, [R6-0x7fffff]"),
     ] {
         assert_eq!(text(90, 0, bits), wanted, "{bits:#x}");
+        assert_eq!(text(100, 0, bits), wanted, "{bits:#x}");
         // Addresses of 32 bits, and a descriptor that is none.
         assert_eq!(text(90, 0, bits ^ 1 << 72).split(' ').nth(1), Some("?"), "{bits:#x}");
         assert_eq!(text(90, 0, bits ^ 1 << 91).split(' ').nth(1), Some("?"), "{bits:#x}");
-        assert_eq!(text(100, 0, bits).split(' ').nth(1), Some("?"), "{bits:#x}");
+    }
+}
+
+/// Loads and stores of 32 bytes: from and to two places, with an offset in steps of 32.
+#[test]
+fn accesses_of_32_bytes_have_two_places() {
+    let load = 0x000f_2800_0802_1904_fe00_0000_1808_797e_u128;
+    let store = 0x0003_e400_0f12_1806_f800_0008_100c_797f_u128;
+    for (bits, wanted) in [
+        (load, "LOAD.GLOBAL.32 R4, [R24]"),
+        (load | 1 << 40, "LOAD.GLOBAL.32 R4, [R24+0x20]"),
+        (load | 1 << 55, "LOAD.GLOBAL.32 R4, [R24+0x100000]"),
+        (load | 1 << 56, "LOAD.GLOBAL.32 R4, [R24-0x200000]"),
+        // A uniform register that is no descriptor.
+        (load ^ 1 << 76 | 7 << 32, "LOAD.GLOBAL.32 R4, [R24+UR7]"),
+        (store, "STORE.GLOBAL.32 [R16], R8, R12"),
+        (store | 1 << 40, "STORE.GLOBAL.32 [R16+0x20], R8, R12"),
+        (store | 1 << 57, "STORE.GLOBAL.32 [R16+0x400000], R8, R12"),
+        (store | 1 << 58, "STORE.GLOBAL.32 [R16-0x800000], R8, R12"),
+        (store ^ 1 << 76, "STORE.GLOBAL.32 [R16+UR6], R8, R12"),
+    ] {
+        for architecture in [100, 103, 120] {
+            assert_eq!(text(architecture, 0, bits), wanted, "{bits:#x}");
+        }
+        assert_eq!(text(90, 0, bits), "?", "{bits:#x}");
+    }
+    // Of a mask of parts, and of a condition, it is not known what they do.
+    for bit in [57, 63, 72, 87, 89, 90] {
+        assert_eq!(text(100, 0, load ^ 1 << bit), "?", "{bit}");
+    }
+    for bit in [59, 63, 88, 90] {
+        assert_eq!(text(100, 0, store ^ 1 << bit), "?", "{bit}");
+    }
+    // All registers from the first to the last.
+    for (first, second, count) in [(4, 8, 8), (8, 4, 8), (4, 16, 16), (255, 4, 4), (4, 255, 4)] {
+        let bits = load & !(0xff << 64 | 0xff << 16) | first << 64 | second << 16;
+        let all = decode(100, &bits.to_le_bytes()).expect("whole instructions");
+        assert_eq!(all[0].destination, Some((Register::General(4), count)), "{first} {second}");
+    }
+}
+
+/// A load may have a condition besides its guard, and an address of other forms.
+#[test]
+fn loads_have_conditions_and_bases_of_32_bits() {
+    let load = 0x140a_2400_001e_8d20_0000_0000_8884_7381_u128;
+    let generic = 0x000e_e200_0010_0d00_0000_0000_9888_7980_u128;
+    for (architecture, bits, wanted) in [
+        (80, load, "LOAD.GLOBAL.16 R132, [R136]"),
+        (80, load | 3 << 64, "LOAD.GLOBAL.16 R132, [R136], P4"),
+        (80, load | 7 << 64, "LOAD.GLOBAL.16 R132, [R136], P0"),
+        (80, load | 8 << 64, "LOAD.GLOBAL.16 R132, [R136], !PT"),
+        (90, generic, "LOAD.GENERIC.16 R136, [R152]"),
+        (90, generic | 1 << 32, "LOAD.GENERIC.16 R136, [R152+0x1]"),
+        (90, generic | 1 << 40, "LOAD.GENERIC.16 R136, [R152+0x100]"),
+        (100, generic | 0xffff_ff00 << 32, "LOAD.GENERIC.16 R136, [R152-0x100]"),
+    ] {
+        assert_eq!(text(architecture, 0, bits), wanted, "{bits:#x}");
+    }
+    let narrow = 0x0003_6800_081e_0d00_0000_0016_028c_7981_u128;
+    for (bits, is_wide, wanted) in [
+        (narrow, false, "LOAD.GLOBAL.16 R140, [R2+UR22]"),
+        (narrow | 1 << 90, true, "LOAD.GLOBAL.16 R140, [R2+UR22]"),
+    ] {
+        assert_eq!(text(100, 0, bits), wanted);
+        let all = decode(100, &bits.to_le_bytes()).expect("whole instructions");
+        let Operation::Access(access) = all[0].operation else { panic!("{wanted}") };
+        assert_eq!(access.address.map(|address| address.wide), Some(is_wide));
     }
 }
 

@@ -1,7 +1,7 @@
 //! Instructions that access memory.
 
 use super::bits::{Bits, Form};
-use super::{Instruction, Operand, Operation, Register, Source};
+use super::{Instruction, Operand, Operation, Predicate, Register, Source};
 
 /// Which memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,11 +43,11 @@ pub enum AccessKind {
 pub struct Address {
     /// A register, or the first of a pair if `wide`.
     pub base: Register,
-    /// The address is 64 bits.
+    /// The base has 64 bits. Otherwise it is a number without sign.
     pub wide: bool,
     /// By how much the base is multiplied.
     pub scale: u8,
-    /// A register, or the first of a pair if `wide`.
+    /// The first of a pair.
     pub uniform: Option<Register>,
     /// Bytes.
     pub offset: i32,
@@ -168,7 +168,10 @@ fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
         0x18a | 0x18b => (Atomic, Generic),
         // Of halves, and of floats.
         0x1a2 if bits.form() == Form::SecondImmediate => (Atomic, Generic),
-        0x1a3 if bits.form() == Form::SecondImmediate => (Atomic, Global),
+        0x1a3 if matches!(bits.form(), Form::Registers | Form::SecondImmediate) => (Atomic, Global),
+        // Of 32 bytes.
+        0x17e if bits.late && bits.form() == Form::SecondImmediate => (Read, Global),
+        0x17f if bits.late && bits.form() == Form::SecondImmediate => (Write, Global),
         0x18c | 0x18d => (Atomic, Shared),
         0x1ae => (CopyToShared, Global),
         // Copies by a tensor map: to shared memory, ahead of time, from it, and with a reduction.
@@ -190,6 +193,7 @@ fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
             2 => 16,
             _ => return None,
         },
+        Read | Write if matches!(number, 0x17e | 0x17f) => 32,
         Read | Write => super::compute::width(bits)?.0,
         Reduce if number == 0x1a6 => floats(bits).unwrap_or(16),
         Atomic if matches!(number, 0x1a2 | 0x1a3) => floats(bits)?,
@@ -220,8 +224,12 @@ fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
     };
     to.operation = Operation::Access(Access { kind, space, bytes, address, strong });
     match kind {
+        Read if bytes == 32 => to.destination = Some(both(bits)),
         Read => {
             to.destination = Some((bits.general(16), bytes.div_ceil(4)));
+            if matches!(number, 0x180 | 0x181) {
+                to.predicates_read = vec![condition(bits)];
+            }
             // Of a load, whether it is a hit, for some.
             if space == Global {
                 to.predicates_written = vec![bits.predicate(81)];
@@ -239,6 +247,9 @@ fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
         }
         // From shared memory.
         Write | Reduce if space == Tensor => {}
+        Write if bytes == 32 => {
+            to.sources = [32, 16].map(|at| Operand::Register(bits.general(at)).into()).to_vec();
+        }
         Write if is_short_store(bits) => {
             to.sources = vec![Operand::Register(bits.general(64)).into()];
         }
@@ -247,6 +258,25 @@ fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
         CopyToShared | Unknown => {}
     }
     Some(())
+}
+
+/// What a load asks for besides its guard: otherwise the destination becomes zero.
+fn condition(bits: Bits) -> Predicate {
+    Predicate::new(7 - bits.field(64, 67), false, bits.bit(67))
+}
+
+/// The registers that the halves of 32 bytes go to, and all between.
+fn both(bits: Bits) -> (Register, u8) {
+    let halves = [16, 64].map(|at| bits.general(at));
+    let numbers = halves.iter().filter_map(|half| match half {
+        Register::General(number) => Some(*number),
+        _ => None,
+    });
+    let (first, last) = (numbers.clone().min(), numbers.max());
+    match first.zip(last) {
+        Some((first, last)) => (Register::General(first), (last - first) as u8 + 4),
+        None => (Register::Zero, 0),
+    }
 }
 
 /// The bytes of the numbers that some atomic operations and reductions work on: two halves to eight, of
@@ -274,11 +304,13 @@ const DESCRIPTOR: u32 = 76;
 /// are added to it, depending on bits that moved with the architecture.
 fn global(bits: Bits) -> Option<Address> {
     let added = |register| (register != Register::Zero).then_some(register);
+    // The bit for addresses of 64 bits.
+    (matches!(bits.number(), 0x17e | 0x17f | 0x1ae) || bits.bit(72)).then_some(())?;
     let with_uniform = bits.bit(91);
     let base_is_wide = bits.bit(90);
     let plain = Address {
         base: bits.general(24),
-        wide: bits.bit(72),
+        wide: true,
         scale: 1,
         uniform: None,
         offset: bits.signed(40, 64) as i32,
@@ -286,19 +318,37 @@ fn global(bits: Bits) -> Option<Address> {
     match bits.number() {
         number @ (0x180 | 0x181 | 0x185 | 0x186) => {
             let store = number >= 0x185;
-            // A load with a condition of its own.
-            (store || bits.field(64, 68) == 0).then_some(())?;
             let added = added(bits.uniform(if store { 64 } else { 32 }));
             match (with_uniform, base_is_wide) {
                 (false, _) if is_short_store(bits) => (bits.field(55, 64) == 0)
                     .then_some(Address { offset: bits.field(32, 55) as i32, ..plain }),
+                (false, _) if number == 0x180 && bits.form() == Form::SecondImmediate => {
+                    Some(Address { offset: bits.signed(32, 64) as i32, ..plain })
+                }
                 (false, _) => (bits.form() == Form::Registers).then_some(plain),
                 (true, true) if bits.bit(DESCRIPTOR) => Some(plain),
                 (true, true) => Some(Address { uniform: added, ..plain }),
-                // A base of 32 bits.
-                (true, false) => (plain.base == Register::Zero && !bits.bit(DESCRIPTOR))
-                    .then_some(Address { uniform: added, ..plain }),
+                (true, false) => {
+                    let wide = plain.base == Register::Zero;
+                    (!bits.bit(DESCRIPTOR)).then_some(Address { wide, uniform: added, ..plain })
+                }
             }
+        }
+        // What of the 32 bytes counts is in a mask; all of them, and no condition of its own.
+        number @ (0x17e | 0x17f) => {
+            let (offset, first, all) = match number {
+                0x17e => (bits.signed(40, 57), 32, [(57, 64), (72, 73), (91, 92)]),
+                _ => (bits.signed(40, 59), 64, [(59, 64), (88, 91), (91, 92)]),
+            };
+            let is_whole =
+                all.iter().all(|&(low, high)| bits.field(low, high) + 1 == 1 << (high - low));
+            let is_sure = number == 0x17f || bits.field(87, 91) == 0;
+            let uniform = added(bits.uniform(first)).filter(|_| !bits.bit(DESCRIPTOR));
+            (is_whole && is_sure).then_some(Address {
+                offset: (offset * 32) as i32,
+                uniform,
+                ..plain
+            })
         }
         0x18e | 0x1a6 => match (with_uniform, base_is_wide) {
             (false, _) => Some(plain),
@@ -306,10 +356,10 @@ fn global(bits: Bits) -> Option<Address> {
             _ if bits.late || bits.bit(71) => Some(plain),
             _ => Some(Address { uniform: Some(bits.uniform(64)), ..plain }),
         },
-        0x1a2 | 0x1a3 | 0x1a8 if bits.late => (with_uniform && bits.bit(63))
+        // Without a descriptor.
+        0x1a3 | 0x1a8 if !with_uniform => (bits.form() == Form::Registers).then_some(plain),
+        0x1a2 | 0x1a3 | 0x1a8 | 0x18a if bits.late => (with_uniform && bits.bit(63))
             .then_some(Address { offset: bits.signed(40, 63) as i32, ..plain }),
-        // Without a descriptor, as older compilers write it.
-        0x1a8 if !bits.late && !with_uniform => (bits.form() == Form::Registers).then_some(plain),
         0x1a2 | 0x1a3 | 0x1a8 | 0x18a => {
             (!bits.late && with_uniform && bits.field(70, 72) == 3).then_some(plain)
         }
@@ -331,5 +381,4 @@ fn global(bits: Bits) -> Option<Address> {
         }
         _ => None,
     }
-    .filter(|address| address.wide)
 }

@@ -69,7 +69,7 @@ impl Bits {
     /// Whether it runs once for a warp, and has uniform registers and predicates.
     pub(super) fn is_uniform(self) -> bool {
         matches!(self.field(0, 9), 0x5a | 0x80..=0xc0 | 0x1b2 | 0x1b4..=0x1bc)
-            || matches!(self.field(0, 9), 0x1c3 | 0x1c7 | 0x1c8 | 0x1e3 | 0x1e7 | 0x1e9 | 0x1ea)
+            || matches!(self.field(0, 9), 0x1c3 | 0x1c7..=0x1ca | 0x1e3 | 0x1e7 | 0x1e9 | 0x1ea)
             || matches!(self.field(0, 9), 0x1ed | 0x1ee) && !matches!(self.number(), 0x80 | 0x81)
             || matches!(self.field(0, 12), 0x7ac | 0x84c)
     }

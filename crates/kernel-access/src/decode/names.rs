@@ -96,7 +96,7 @@ enum Writes {
 }
 
 /// Numbers, names, and what is written. Where the kind of the numbers decides, the most.
-const OTHERS: [(u16, &str, Writes); 103] = {
+const OTHERS: [(u16, &str, Writes); 110] = {
     use Writes::{General, No, Uniform};
     [
         (0x003, "P2R", General(1)),
@@ -204,6 +204,14 @@ const OTHERS: [(u16, &str, Writes); 103] = {
         (0x04b, "FADD2", General(2)),
         (0x04c, "UVIRTCOUNT", No),
         (0x076, "FMNMX3", General(1)),
+        (0x039, "I2IP", General(1)),
+        (0x140, "CCTL", No),
+        // Where a function returns to.
+        (0x152, "RPCMOV", No),
+        (0x153, "RPCMOV", General(1)),
+        (0x1b1, "SYNCS", No),
+        (0x1c9, "USETSHMSZ", No),
+        (0x1ca, "UGETNEXTWORKID", No),
     ]
 };
 
@@ -215,6 +223,7 @@ fn is_known(bits: Bits, name: &str) -> bool {
     match name {
         // Which of its forms have a result is known of these.
         "SYNCS" if bits.number() == 0x1a7 => matches!(form, 2 | 4),
+        "SYNCS" if bits.number() == 0x1b1 => bits.late && form == 4,
         "SYNCS" => form == 2,
         "BPT" | "ARRIVES" | "UTMACMDFLUSH" | "UTMACCTL" | "WARPGROUP" | "USETMAXREG" => form == 4,
         "UCGABAR_ARV" => matches!(form, 4 | 6),
@@ -228,6 +237,9 @@ fn is_known(bits: Bits, name: &str) -> bool {
         "UTCMMA" => tensor_memory && matches!(form, 2 | 4 | 6),
         "FFMA2" | "FMUL2" | "FADD2" | "UVIRTCOUNT" => tensor_memory,
         "FMNMX3" => tensor_memory,
+        "CCTL" if bits.number() == 0x140 => bits.late && form == 2,
+        "RPCMOV" | "UGETNEXTWORKID" => bits.late && form == 1,
+        "USETSHMSZ" => bits.architecture >= 90 && form == 4,
         "UI2F" => bits.late && form == 1,
         _ => true,
     }
@@ -318,10 +330,12 @@ pub(super) fn other(bits: Bits, to: &mut Instruction) -> bool {
     to.sources = match (name, bits.three()) {
         (
             "BAR" | "DMMA" | "LDTM" | "HGMMA" | "IGMMA" | "BGMMA" | "QGMMA" | "SYNCS"
-            | "UTCATOMSWS",
+            | "UTCATOMSWS" | "USETSHMSZ" | "UGETNEXTWORKID",
             _,
         )
         | (_, None) => Vec::new(),
+        // It may have been any register.
+        ("RPCMOV", _) if bits.number() == 0x153 => Vec::new(),
         (_, Some(sources)) => sources.into_iter().map(Operand::into).collect(),
     };
     true

@@ -1,7 +1,7 @@
 //! Accesses to memory.
 
 use super::{Evaluator, Seen, State};
-use crate::decode::{Access, AccessKind, Instruction, Operand, Register, Source, Space};
+use crate::decode::{Access, AccessKind, Instruction, Operand, Source, Space};
 use crate::form::Form;
 use crate::instruction::after;
 use crate::tensor::{MAP, Map};
@@ -27,7 +27,8 @@ impl Evaluator<'_> {
                 let base = if address.wide {
                     self.wide(state, Operand::Register(address.base))
                 } else {
-                    self.register(state, address.base)
+                    let base = self.register(state, address.base);
+                    self.number(state, &base, false)
                 };
                 let uniform = address
                     .uniform
@@ -83,14 +84,17 @@ impl Evaluator<'_> {
                 }
             }
             AccessKind::Write | AccessKind::Reduce => {
-                let mut register = match one.sources.first() {
-                    Some(Source { operand: Operand::Register(register), .. }) => *register,
-                    _ => Register::Zero,
-                };
-                for _ in 0..access.bytes.div_ceil(4) {
-                    let form = self.register(state, register);
-                    self.symbols.words(&form, &mut self.stored);
-                    register = after(register);
+                // Each the first of as many.
+                let count = usize::from(access.bytes).div_ceil(4) / one.sources.len().max(1);
+                for source in &one.sources {
+                    let Source { operand: Operand::Register(mut register), .. } = *source else {
+                        continue;
+                    };
+                    for _ in 0..count {
+                        let form = self.register(state, register);
+                        self.symbols.words(&form, &mut self.stored);
+                        register = after(register);
+                    }
                 }
             }
             // Which register is written to memory is not decoded, or memory is copied.
@@ -98,8 +102,8 @@ impl Evaluator<'_> {
             AccessKind::Read | AccessKind::CopyToShared => {}
         }
         let count = one.destination.map_or(0, |(_, count)| count);
-        if global && access.address.is_none() {
-            // Textures may write fewer registers: what was in each may still be there.
+        if global && (access.address.is_none() || count > access.bytes.div_ceil(4)) {
+            // Textures, and loads to two places, may write fewer registers: what was in each may still be there.
             let (mut register, _) = one.destination?;
             let mut forms = Vec::new();
             for _ in 0..count {
@@ -112,7 +116,7 @@ impl Evaluator<'_> {
             return Some(forms);
         }
         // Two registers may have an address.
-        if count == 2 || count == 4 {
+        if matches!(count, 2 | 4 | 8) {
             let mut forms = Vec::new();
             for _ in 0..count / 2 {
                 let form = self.double(&words);

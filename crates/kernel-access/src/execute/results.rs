@@ -1,7 +1,9 @@
 //! What an instruction makes of its operands.
 
 use super::{State, Touch};
-use crate::decode::{Access, AccessKind, Instruction, Junction, Operand, Operation, Space};
+use crate::decode::{
+    Access, AccessKind, Instruction, Junction, Operand, Operation, Predicate, Space,
+};
 use crate::instruction::{ZERO, logic, permuted, shift};
 
 /// What an instruction writes: up to four registers, and up to two predicates.
@@ -151,7 +153,11 @@ impl State<'_> {
                 });
                 Outcome::wide(value)
             }
-            Operation::Access(access) => self.access(access, at, holds),
+            // Of a condition of its own it is not followed whether it holds.
+            Operation::Access(access) => {
+                let is_plain = one.predicates_read.iter().all(Predicate::is_true);
+                self.access(access, at, holds.filter(|_| is_plain))
+            }
             _ => Outcome::UNKNOWN,
         }
     }
@@ -203,7 +209,8 @@ impl State<'_> {
             let Access { kind, bytes, strong, .. } = access;
             self.touched.push(Touch { at, kind, address, bytes, strong });
             // Of a part of a register the instruction does not tell how it is extended.
-            if access.kind == AccessKind::Read && global && !self.wrote && access.bytes >= 4 {
+            let is_followed = (4..=16).contains(&access.bytes);
+            if access.kind == AccessKind::Read && global && !self.wrote && is_followed {
                 let value = (self.memory)(address, access.bytes);
                 return Outcome { value, predicates: [None; 2] };
             }

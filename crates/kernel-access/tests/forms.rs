@@ -1,0 +1,137 @@
+//! What is said of accesses of rarer forms, in kernels of a few instructions.
+
+mod common;
+
+use common::cubin;
+use cuda_kernel_access::code::{Code, Launch};
+use cuda_kernel_access::container::Cubin;
+use cuda_kernel_access::decode::{AccessKind, decode};
+use cuda_kernel_access::execute::{End, execute};
+use cuda_kernel_access::touch::{may_touch, summary, surely_touched};
+
+const PLACE: u64 = 0x7f12_0000_0000;
+const OTHER: u64 = 0x7f34_0000_0000;
+const ADDRESS: u128 = 0x000e_2400_0000_0a00_0000_e000_ff02_7b82; // LDC.64 R2, c[0x0][0x380]
+const SECOND: u128 = 0x000e_2400_0000_0a00_0000_e200_ff04_7b82; // LDC.64 R4, c[0x0][0x388]
+const STORE: u128 = 0x000f_e200_0c10_1906_0000_0006_0200_7986; // STG.E desc[UR6][R2.64], R6
+const END: u128 = 0x000f_ea00_0380_0000_0000_0000_0000_794d; // EXIT
+// LDG.E.ENL2.256 R8, R12, desc[UR14][R2.64+0x20] and STG.E.ENL2.256 desc[UR6][R2.64], R8, R4
+const LOAD_32: u128 = 0x000f_2800_0812_1908_fe00_010e_020c_797e;
+const STORE_32: u128 = 0x0003_e400_0f12_1806_f800_0008_0204_797f;
+
+fn code(architecture: u32, program: &[u128]) -> Code {
+    let bytes: Vec<u8> = program.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let flags = 0x0600_0004 | architecture << 8;
+    let image = cubin(flags, 8, &[("kernel", &bytes, &[(0, 8), (8, 8)])]);
+    let cubin = Cubin::parse(&image).expect("an image");
+    let mut kernel = cubin.kernels[0].clone();
+    let first = if architecture < 100 { 0x210 } else { 0x380 };
+    kernel.parameter_bank = kernel.parameter_bank.map(|(_, size)| (first, size));
+    Code::new(architecture, &kernel).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn launch() -> Launch {
+    Launch::new([3, 1, 1], [32, 1, 1], [PLACE, OTHER].map(u64::to_le_bytes).concat())
+}
+
+#[test]
+fn accesses_of_32_bytes_have_all_of_them() {
+    let code = code(100, &[ADDRESS, SECOND, LOAD_32, STORE_32, END]);
+    let spans = may_touch(&code, &launch()).expect("known");
+    let spans: Vec<_> = spans.into_iter().map(|span| (span.kind, span.bytes)).collect();
+    let expected = [
+        (AccessKind::Read, Some(PLACE + 32..PLACE + 64)),
+        (AccessKind::Write, Some(PLACE..PLACE + 32)),
+    ];
+    assert_eq!(spans, expected);
+    let run = execute(&code, &launch(), [0; 3], [0; 3], &mut |_, _| panic!("too long"), 10);
+    let touched: Vec<_> = run.touched.iter().map(|one| (one.address, one.bytes)).collect();
+    assert_eq!((touched, run.end), (vec![(PLACE + 32, 32), (PLACE, 32)], End::Exit));
+}
+
+/// What is stored is in four registers from each place: the second word is in 4 and 5.
+#[test]
+fn stores_of_32_bytes_keep_both_places() {
+    let stored = |first: u128, second: u128| {
+        let store = STORE_32 & !(0xff << 32 | 0xff << 16) | first << 32 | second << 16;
+        let summary = summary(&code(100, &[ADDRESS, SECOND, store, END])).expect("known");
+        summary.words[1].uses.other
+    };
+    for (first, second, is_kept) in [
+        (1, 8, true),
+        (8, 1, true),
+        (0, 8, false),
+        (8, 0, false),
+        (5, 8, true),
+        (6, 8, false),
+        (8, 5, true),
+        (8, 6, false),
+    ] {
+        assert_eq!(stored(first, second), is_kept, "R{first}, R{second}");
+    }
+}
+
+/// A load to two places leaves what is between them.
+#[test]
+fn loads_of_32_bytes_leave_what_is_between() {
+    // Of its registers the second pair is stored, which the second word was in.
+    let kept = |first: u128, second: u128| {
+        let load = LOAD_32 & !(0xff << 64 | 0xff << 16) | first << 64 | second << 16;
+        let store = STORE & !(0xff << 32) | 4 << 32;
+        let code = code(100, &[ADDRESS, SECOND, load, store, END]);
+        summary(&code).expect("known").words[1].uses.other
+    };
+    for (first, second, is_kept) in [(4, 8, false), (0, 8, true), (12, 16, true), (8, 4, false)] {
+        assert_eq!(kept(first, second), is_kept, "R{first}, R{second}");
+    }
+}
+
+/// A base of 32 bits is a number without sign.
+#[test]
+fn bases_of_32_bits_are_not_below_zero() {
+    // MOV R2, number; LDCU.64 UR22, c[0x0][0x380]; LDG.E.128 R140, [R2.U32+UR22]
+    let base = |number: u32| 0x000f_e200_0000_0f00_0000_0000_0002_7802 | u128::from(number) << 32;
+    let uniform = 0x000e_2200_0800_0a00_0000_7000_ff16_77ac_u128;
+    assert_eq!(
+        decode(100, &uniform.to_le_bytes()).expect("whole")[0].to_string(),
+        "LDC.8 UR22, c[0x0][0x380]"
+    );
+    let load = 0x0003_6800_081e_0d00_0000_0016_028c_7981_u128;
+    for number in [0, 16, 0x7fff_ffff, 0x8000_0000, u32::MAX] {
+        let code = code(100, &[base(number), uniform, load, END]);
+        let first = PLACE + u64::from(number);
+        let spans = may_touch(&code, &launch()).expect("known");
+        assert_eq!(spans[0].bytes, Some(first..first + 16), "{number:#x}");
+        let touched = surely_touched(&code, &launch());
+        assert_eq!((touched[0].address, touched[0].bytes), (first, 16), "{number:#x}");
+    }
+}
+
+/// What a load does on a condition of its own is not sure.
+#[test]
+fn loads_with_a_condition_are_not_sure() {
+    let load = 0x0000_0000_0c1e_1900_0000_0004_0205_7981_u128; // LDG.E R5, desc[UR4][R2.64]
+    for (condition, is_sure) in [(0, true), (1, false), (7, false), (8, false)] {
+        let address = 0x000e_2400_0000_0a00_0000_8400_ff02_7b82; // LDC.64 R2, c[0x0][0x210]
+        let code = code(90, &[address, load | condition << 64, END]);
+        let spans = may_touch(&code, &launch()).expect("known");
+        assert_eq!(spans[0].bytes, Some(PLACE..PLACE + 4), "{condition}");
+        let run = execute(&code, &launch(), [0; 3], [0; 3], &mut |_, _| Some(0), 10);
+        assert_eq!(run.touched.len(), usize::from(is_sure), "{condition}");
+        assert_eq!(run.missing.is_empty(), is_sure, "{condition}");
+    }
+}
+
+/// A block whose work another one takes over does not run.
+#[test]
+fn blocks_that_may_be_taken_over_touch_nothing_for_sure() {
+    let takes = 0x000f_ec00_0800_0100_0000_0000_0800_73ca; // UGETNEXTWORKID.BROADCAST [UR8], [UR9]
+    let plain = code(100, &[ADDRESS, STORE, END]);
+    assert_eq!(surely_touched(&plain, &launch()).len(), 1);
+    let code = code(100, &[ADDRESS, STORE, takes, END]);
+    assert_eq!(surely_touched(&code, &launch()), []);
+    let run = execute(&code, &launch(), [0; 3], [0; 3], &mut |_, _| None, 10);
+    assert_eq!((run.end, run.missing.into_iter().collect()), (End::Unknown(0x20), vec![0x10]));
+    let spans = may_touch(&code, &launch()).expect("known");
+    assert_eq!(spans[0].bytes, Some(PLACE..PLACE + 4));
+}
