@@ -22,32 +22,25 @@ fn mismatch(function: Function, code: Option<CUresult>, devices: [u16; 2]) -> Er
 }
 
 /// Those of things that belong to two contexts.
+#[rustfmt::skip] // A row in few lines.
 fn mismatches() -> Vec<(Error, &'static str)> {
     let (wait, get) = (Function::cuStreamWaitEvent, Function::cuStreamGetCtx);
     let (copy, all) = (Function::cuStreamCopyAttributes, Function::cuCtxRecordEvent);
     let signal = Function::cuSignalExternalSemaphoresAsync;
     vec![
-        (
-            mismatch(ELAPSED, Some(HANDLE), [2, 1]),
+        (mismatch(ELAPSED, Some(HANDLE), [2, 1]),
             "cuEventElapsedTime_v2 failed with CUDA_ERROR_INVALID_HANDLE (400): probably the \
              event belongs to a context of device 2, the other event to one of device 1; both must \
-             belong to one context (a destroyed event has the same code)",
-        ),
-        (
-            mismatch(all, Some(HANDLE), [0, 1]),
+             belong to one context (a destroyed event has the same code)"),
+        (mismatch(all, Some(HANDLE), [0, 1]),
             "cuCtxRecordEvent failed with CUDA_ERROR_INVALID_HANDLE (400): probably the event \
              belongs to a context of device 0, the work to one of device 1; both must belong to \
-             one context (a destroyed event or context has the same code)",
-        ),
-        (
-            mismatch(wait, None, [0, 0]),
-            "cuStreamWaitEvent was not called: the interprocess event belongs to another context",
-        ),
-        (
-            mismatch(Function::cuCtxWaitEvent, None, [0, 1]),
+             one context (a destroyed event or context has the same code)"),
+        (mismatch(wait, None, [0, 0]),
+            "cuStreamWaitEvent was not called: the interprocess event belongs to another context"),
+        (mismatch(Function::cuCtxWaitEvent, None, [0, 1]),
             "cuCtxWaitEvent was not called: the interprocess event belongs to a context of device \
-             0, not 1",
-        ),
+             0, not 1"),
         (mismatch(get, None, [1, 1]), "the stream belongs to another context of device 1 than"),
         (
             mismatch(get, None, [1, 2]),
@@ -62,25 +55,20 @@ fn mismatches() -> Vec<(Error, &'static str)> {
             mismatch(copy, None, [2, 2]),
             "cuStreamCopyAttributes was not called: the streams belong to two contexts of device 2",
         ),
-        (
-            mismatch(signal, None, [3, 3]),
+        (mismatch(signal, None, [3, 3]),
             "cuSignalExternalSemaphoresAsync was not called: the semaphore was imported in another \
-             context of device 3 than the stream's; import it in the stream's context.",
-        ),
-        (
-            mismatch(signal, None, [1, 2]),
+             context of device 3 than the stream's; import it in the stream's context."),
+        (mismatch(signal, None, [1, 2]),
             "cuSignalExternalSemaphoresAsync was not called: the semaphore was imported in a \
-             context of device 1, and the stream belongs to one of device 2; import it",
-        ),
-        (
-            mismatch(Function::cuWaitExternalSemaphoresAsync, None, [1, 2]),
+             context of device 1, and the stream belongs to one of device 2; import it"),
+        (mismatch(Function::cuWaitExternalSemaphoresAsync, None, [1, 2]),
             "cuWaitExternalSemaphoresAsync was not called: the semaphore was imported in a \
-             context of device 1, and the stream belongs to one of device 2; import it",
-        ),
+             context of device 1, and the stream belongs to one of device 2; import it"),
     ]
 }
 
 /// Errors whose text depends on what they hold, each with the beginning of its text.
+#[rustfmt::skip] // A row in few lines.
 fn texts() -> Vec<(Error, &'static str)> {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     let library = Some(LIBRARY.get_or_init(|| PathBuf::from("/opt/libcuda.so.1")));
@@ -92,26 +80,18 @@ fn texts() -> Vec<(Error, &'static str)> {
     let (wait, import) = (Function::cuStreamWaitEvent, Function::cuImportExternalSemaphore);
     let mut texts = mismatches();
     texts.extend([
-        (
-            refused(Function::cuEventQuery, CUresult(4242)),
-            "cuEventQuery failed with an unknown CUDA error (4242)",
-        ),
+        (refused(Function::cuEventQuery, CUresult(4242)),
+            "cuEventQuery failed with an unknown CUDA error (4242)"),
         (
             Error::Init { code: CUresult::CUDA_ERROR_NO_DEVICE, library },
             "cuInit of /opt/libcuda.so.1 failed with CUDA_ERROR_NO_DEVICE (100): no CUDA device is",
         ),
-        (
-            Error::Init { code: CUresult(4242), library: None },
-            "cuInit failed with an unknown CUDA error (4242)",
-        ),
-        (
-            needs(Version::new(11, 8)),
-            "cuStreamGetId needs CUDA 12.0, and the driver supports CUDA 11.8: update the driver",
-        ),
-        (
-            needs(Version::new(12, 0)),
-            "cuStreamGetId is missing from the driver, although the driver reports CUDA 12.0",
-        ),
+        (Error::Init { code: CUresult(4242), library: None },
+            "cuInit failed with an unknown CUDA error (4242)"),
+        (needs(Version::new(11, 8)),
+            "cuStreamGetId needs CUDA 12.0, and the driver supports CUDA 11.8: update the driver"),
+        (needs(Version::new(12, 0)),
+            "cuStreamGetId is missing from the driver, although the driver reports CUDA 12.0"),
         (
             Error::NoSuchDevice { ordinal: 0, count: 0 },
             "cuDeviceGet failed with CUDA_ERROR_INVALID_DEVICE (101): there is no device 0: this process",
@@ -120,69 +100,43 @@ fn texts() -> Vec<(Error, &'static str)> {
             Error::NoSuchDevice { ordinal: 1, count: 1 },
             "cuDeviceGet failed with CUDA_ERROR_INVALID_DEVICE (101): there is no device 1: the only",
         ),
-        (
-            Error::NoSuchDevice { ordinal: 9, count: 8 },
+        (Error::NoSuchDevice { ordinal: 9, count: 8 },
             "cuDeviceGet failed with CUDA_ERROR_INVALID_DEVICE (101): there is no device 9: the \
-             devices are 0 to 7",
-        ),
-        (
-            mismatch(RECORD, Some(HANDLE), [0, 0]),
+             devices are 0 to 7"),
+        (mismatch(RECORD, Some(HANDLE), [0, 0]),
             "cuEventRecord failed with CUDA_ERROR_INVALID_HANDLE (400): probably the event \
              belongs to another context of device 0 than the stream; both must belong to one \
-             context (a destroyed event or stream has the same code)",
-        ),
-        (
-            Error::NotRecorded { function: ELAPSED, code: Some(HANDLE) },
+             context (a destroyed event or stream has the same code)"),
+        (Error::NotRecorded { function: ELAPSED, code: Some(HANDLE) },
             "cuEventElapsedTime_v2 failed with CUDA_ERROR_INVALID_HANDLE (400): probably one of \
              the two events was never recorded; record both first (a destroyed event has the same \
-             code)",
-        ),
-        (
-            Error::TimingDisabled { function: ELAPSED, code: Some(HANDLE) },
+             code)"),
+        (Error::TimingDisabled { function: ELAPSED, code: Some(HANDLE) },
             "cuEventElapsedTime_v2 failed with CUDA_ERROR_INVALID_HANDLE (400): probably one of \
              the two events takes no time stamps; create both with EventFlags::TIMING, which \
-             interprocess events cannot have (a destroyed event has the same code)",
-        ),
-        (
-            Error::NotRecorded { function: ELAPSED, code: None },
-            "cuEventElapsedTime_v2 was not called: one of the two events was never recorded",
-        ),
-        (
-            Error::NotRecorded { function: wait, code: None },
-            "cuStreamWaitEvent was not called: the event was never recorded",
-        ),
-        (
-            Error::TimingDisabled { function: ELAPSED, code: None },
-            "cuEventElapsedTime_v2 was not called: one of the two events takes no time stamps",
-        ),
-        (
-            Error::NotASemaphore { function: import, code: Some(CUresult(1)) },
+             interprocess events cannot have (a destroyed event has the same code)"),
+        (Error::NotRecorded { function: ELAPSED, code: None },
+            "cuEventElapsedTime_v2 was not called: one of the two events was never recorded"),
+        (Error::NotRecorded { function: wait, code: None },
+            "cuStreamWaitEvent was not called: the event was never recorded"),
+        (Error::TimingDisabled { function: ELAPSED, code: None },
+            "cuEventElapsedTime_v2 was not called: one of the two events takes no time stamps"),
+        (Error::NotASemaphore { function: import, code: Some(CUresult(1)) },
             "cuImportExternalSemaphore failed with CUDA_ERROR_INVALID_VALUE (1): probably the \
-             driver cannot import",
-        ),
-        (
-            Error::NotASemaphore { function: import, code: None },
-            "cuImportExternalSemaphore was not called: the driver cannot import",
-        ),
-        (
-            DescriptorError::SameProcess { pid: 17 }.into(),
+             driver cannot import"),
+        (Error::NotASemaphore { function: import, code: None },
+            "cuImportExternalSemaphore was not called: the driver cannot import"),
+        (DescriptorError::SameProcess { pid: 17 }.into(),
             "IPC event descriptor refused: cuIpcOpenEventHandle failed with \
-             CUDA_ERROR_INVALID_CONTEXT (201): probably this process (id 17) exported it",
-        ),
-        (
-            Error::SemaphoreOfOtherDevice { function: import, semaphore: Some(1), context: 0 },
+             CUDA_ERROR_INVALID_CONTEXT (201): probably this process (id 17) exported it"),
+        (Error::SemaphoreOfOtherDevice { function: import, semaphore: Some(1), context: 0 },
             "cuImportExternalSemaphore was not called: the semaphore belongs to device 1, and the \
-             context to device 0; import it in a context of device 1",
-        ),
-        (
-            Error::SemaphoreOfOtherDevice { function: import, semaphore: None, context: 0 },
+             context to device 0; import it in a context of device 1"),
+        (Error::SemaphoreOfOtherDevice { function: import, semaphore: None, context: 0 },
             "cuImportExternalSemaphore was not called: the semaphore belongs to a device that this \
-             process does not see, and the context to device 0;",
-        ),
-        (
-            Error::PriorityOutOfRange { priority: -6, least: 0, greatest: -5 },
-            "stream priority -6 is out of range: this context has 0 (least important) to -5",
-        ),
+             process does not see, and the context to device 0;"),
+        (Error::PriorityOutOfRange { priority: -6, least: 0, greatest: -5 },
+            "stream priority -6 is out of range: this context has 0 (least important) to -5"),
         (
             DescriptorError::DeviceMismatch { exported: Some(1), context: 0 }.into(),
             "IPC event descriptor refused: its event belongs to device 1, and the context to device 0; \

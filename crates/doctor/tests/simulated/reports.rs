@@ -120,390 +120,215 @@ fn wsl(name: &str) -> Machine {
 }
 
 /// Containers and sandboxes.
+#[rustfmt::skip] // A row in few lines.
 const CONFINED: &[Row] = &[
-    (
-        "janhq/jan#7905",
-        |name| {
-            let folder = "/usr/lib/x86_64-linux-gnu/GL/nvidia-580-159-04/lib";
-            let machine = Machine::whole(name).without("/usr/lib").file("/.flatpak-info", "");
-            machine.elf(&format!("{folder}/libcuda.so.580.159.04"), ELF).no_library()
-        },
-        "Start the application with `flatpak run --env=LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu/GL/\
-         nvidia-580-159-04/lib`",
-    ),
-    (
-        "arunsivaramanneo/GPU-Viewer#64",
-        |name| {
-            let folder = "/usr/lib/x86_64-linux-gnu/GL/nvidia-570-86-15/lib";
-            let machine = Machine::whole(name).without("/usr/lib").file("/.flatpak-info", "");
-            machine.elf(&format!("{folder}/libcuda.so.570.86.15"), ELF).no_library()
-        },
-        "Install the driver's libraries for Flatpak with `flatpak install flathub \
-         org.freedesktop.Platform.GL.nvidia-580-159-04`",
-    ),
-    (
-        "maxiberta/moonlight-snap#8",
-        |name| {
-            let machine = Machine::whole(name).env("SNAP", "/snap/x/1").env("SNAP_NAME", "x");
-            machine.file("/proc/self/attr/current", "snap.x.x (enforce)\n").denied(EACCES).init(100)
-        },
-        "Connect the snap to the GPU with `sudo snap connect x:opengl`",
-    ),
-    (
-        "jupyterhub/systemdspawner#67",
-        |name| {
-            let machine = Machine::whole(name).without_nodes().group("/system.slice/hub.service");
-            machine.mounts("tmpfs /dev tmpfs rw,nosuid").init(100)
-        },
-        "Set PrivateDevices=no in hub.service",
-    ),
-    (
-        "NixOS/nixpkgs#266167",
-        |name| {
-            let machine = Machine::whole(name).group("/system.slice/whisper.service");
-            machine.denied(EPERM).init(100)
-        },
-        "Give the service access to the GPUs: its control group forbids it (add `DeviceAllow=",
-    ),
-    (
-        "NixOS/nixpkgs#363357",
-        |name| {
-            let machine = wsl(name).file("/dev/dxg", "").refuses("/dev/dxg", EPERM);
-            machine.file("/usr/lib/wsl/lib/libcuda.so.1", "x").init(100)
-        },
-        "Give the service access to the GPU with `DeviceAllow=/dev/dxg rw`",
-    ),
-    (
-        "redhat-et/triton-dev-containers#61",
-        |name| {
-            let label = "system_u:system_r:container_t:s0:c380,c597\0";
-            let machine = Machine::whole(name).file("/run/.containerenv", "");
-            machine.file("/proc/self/attr/current", label).denied(EACCES).init(100)
-        },
-        "Start the container with `--security-opt label=disable`",
-    ),
-    (
-        "containers/podman#10166",
-        |name| {
-            let node = "/dev/nvidiactl";
-            let machine = Machine::whole(name).file("/run/.containerenv", "").mode(node, 0o660);
-            let groups = format!("nogroup:x:{}:\n", drivers::group_of(&machine.at(node)));
-            machine.file("/etc/group", &groups).refuses(node, EACCES).init(100)
-        },
-        "Start the container with `--group-add keep-groups`",
-    ),
-    (
-        "NVIDIA/OpenShell#1696",
-        |name| {
-            let status = "Name:\tx\nNoNewPrivs:\t1\nSeccomp:\t2\n";
-            Machine::whole(name).file("/.dockerenv", "").file("/proc/self/status", status).init(304)
-        },
-        "Allow the driver's system calls (memfd_create among them) in the seccomp filter",
-    ),
-    (
-        "truefoundry/trueforge#466",
-        |name| Machine::whole(name).without("/sys").init(304),
-        "Give the sandbox /sys",
-    ),
-    (
-        "anthropics/claude-code#64530",
-        |name| {
-            let line = "devtmpfs /dev/nvidia-uvm devtmpfs rw,nosuid,nodev";
-            Machine::whole(name).mounts(line).denied(EACCES).init(100)
-        },
-        "Give the sandbox the device itself: in bubblewrap `--dev-bind`",
-    ),
-    (
-        "RisorseArtificiali/lince#280",
-        |name| {
-            Machine::whole(name)
-                .without_nodes()
-                .mounts("tmpfs /dev tmpfs rw,nosuid,nodev")
-                .init(100)
-        },
-        "Give the sandbox the GPU's device nodes (in bubblewrap `--dev-bind /dev/nvidia0",
-    ),
-    (
-        "NVIDIA/nvidia-container-toolkit#48",
+    ("janhq/jan#7905", |name| {
+        let folder = "/usr/lib/x86_64-linux-gnu/GL/nvidia-580-159-04/lib";
+        let machine = Machine::whole(name).without("/usr/lib").file("/.flatpak-info", "");
+        machine.elf(&format!("{folder}/libcuda.so.580.159.04"), ELF).no_library()
+    }, "Start the application with `flatpak run --env=LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu/GL/\
+     nvidia-580-159-04/lib`"),
+    ("arunsivaramanneo/GPU-Viewer#64", |name| {
+        let folder = "/usr/lib/x86_64-linux-gnu/GL/nvidia-570-86-15/lib";
+        let machine = Machine::whole(name).without("/usr/lib").file("/.flatpak-info", "");
+        machine.elf(&format!("{folder}/libcuda.so.570.86.15"), ELF).no_library()
+    }, "Install the driver's libraries for Flatpak with `flatpak install flathub \
+     org.freedesktop.Platform.GL.nvidia-580-159-04`"),
+    ("maxiberta/moonlight-snap#8", |name| {
+        let machine = Machine::whole(name).env("SNAP", "/snap/x/1").env("SNAP_NAME", "x");
+        machine.file("/proc/self/attr/current", "snap.x.x (enforce)\n").denied(EACCES).init(100)
+    }, "Connect the snap to the GPU with `sudo snap connect x:opengl`"),
+    ("jupyterhub/systemdspawner#67", |name| {
+        let machine = Machine::whole(name).without_nodes().group("/system.slice/hub.service");
+        machine.mounts("tmpfs /dev tmpfs rw,nosuid").init(100)
+    }, "Set PrivateDevices=no in hub.service"),
+    ("NixOS/nixpkgs#266167", |name| {
+        let machine = Machine::whole(name).group("/system.slice/whisper.service");
+        machine.denied(EPERM).init(100)
+    }, "Give the service access to the GPUs: its control group forbids it (add `DeviceAllow="),
+    ("NixOS/nixpkgs#363357", |name| {
+        let machine = wsl(name).file("/dev/dxg", "").refuses("/dev/dxg", EPERM);
+        machine.file("/usr/lib/wsl/lib/libcuda.so.1", "x").init(100)
+    }, "Give the service access to the GPU with `DeviceAllow=/dev/dxg rw`"),
+    ("redhat-et/triton-dev-containers#61", |name| {
+        let label = "system_u:system_r:container_t:s0:c380,c597\0";
+        let machine = Machine::whole(name).file("/run/.containerenv", "");
+        machine.file("/proc/self/attr/current", label).denied(EACCES).init(100)
+    }, "Start the container with `--security-opt label=disable`"),
+    ("containers/podman#10166", |name| {
+        let node = "/dev/nvidiactl";
+        let machine = Machine::whole(name).file("/run/.containerenv", "").mode(node, 0o660);
+        let groups = format!("nogroup:x:{}:\n", drivers::group_of(&machine.at(node)));
+        machine.file("/etc/group", &groups).refuses(node, EACCES).init(100)
+    }, "Start the container with `--group-add keep-groups`"),
+    ("NVIDIA/OpenShell#1696", |name| {
+        let status = "Name:\tx\nNoNewPrivs:\t1\nSeccomp:\t2\n";
+        Machine::whole(name).file("/.dockerenv", "").file("/proc/self/status", status).init(304)
+    }, "Allow the driver's system calls (memfd_create among them) in the seccomp filter"),
+    ("truefoundry/trueforge#466", |name| Machine::whole(name).without("/sys").init(304),
+        "Give the sandbox /sys"),
+    ("anthropics/claude-code#64530", |name| {
+        let line = "devtmpfs /dev/nvidia-uvm devtmpfs rw,nosuid,nodev";
+        Machine::whole(name).mounts(line).denied(EACCES).init(100)
+    }, "Give the sandbox the device itself: in bubblewrap `--dev-bind`"),
+    ("RisorseArtificiali/lince#280", |name| {
+        Machine::whole(name)
+            .without_nodes()
+            .mounts("tmpfs /dev tmpfs rw,nosuid,nodev")
+            .init(100)
+    }, "Give the sandbox the GPU's device nodes (in bubblewrap `--dev-bind /dev/nvidia0"),
+    ("NVIDIA/nvidia-container-toolkit#48",
         |name| Machine::whole(name).file("/.dockerenv", "").denied(EPERM).init(999),
-        "Restart the container",
-    ),
-    (
-        "pytorch/pytorch#49081",
-        |name| {
-            let machine = Machine::whole(name).file("/run/.containerenv", "");
-            machine.without("/dev/nvidia-uvm").init(999)
-        },
-        HOST_MODPROBE,
-    ),
-    (
-        "apptainer/singularity#1441",
-        |name| {
-            let machine = Machine::whole(name).env("APPTAINER_CONTAINER", "/x.sif");
-            machine.without("/dev/nvidia-uvm").init(999)
-        },
-        HOST_MODPROBE,
-    ),
-    (
-        "NVIDIA/nvidia-docker#139",
-        |name| {
-            let machine = Machine::whole(name).file("/.dockerenv", "");
-            machine.without("/dev/nvidia-uvm").folder("/dev/nvidia-uvm").init(999)
-        },
-        HOST_MODPROBE,
-    ),
-    (
-        "EESSI/software-layer#231",
-        |name| {
-            let machine = Machine::whole(name).without("/usr/lib").env("APPTAINER_CONTAINER", "/x");
-            machine.elf("/.singularity.d/libs/libcuda.so.1", ELF).no_library()
-        },
-        "Add /.singularity.d/libs to LD_LIBRARY_PATH",
-    ),
-    (
-        "89luca89/distrobox#658",
-        |name| {
-            let machine = Machine::whole(name).without("/usr/lib").file("/run/.containerenv", "");
-            machine.file("/run/.toolboxenv", "").no_library()
-        },
-        "Create the box with `distrobox create --nvidia`",
-    ),
-    (
-        "charmed-kubernetes/bundle#284",
+        "Restart the container"),
+    ("pytorch/pytorch#49081", |name| {
+        let machine = Machine::whole(name).file("/run/.containerenv", "");
+        machine.without("/dev/nvidia-uvm").init(999)
+    }, HOST_MODPROBE),
+    ("apptainer/singularity#1441", |name| {
+        let machine = Machine::whole(name).env("APPTAINER_CONTAINER", "/x.sif");
+        machine.without("/dev/nvidia-uvm").init(999)
+    }, HOST_MODPROBE),
+    ("NVIDIA/nvidia-docker#139", |name| {
+        let machine = Machine::whole(name).file("/.dockerenv", "");
+        machine.without("/dev/nvidia-uvm").folder("/dev/nvidia-uvm").init(999)
+    }, HOST_MODPROBE),
+    ("EESSI/software-layer#231", |name| {
+        let machine = Machine::whole(name).without("/usr/lib").env("APPTAINER_CONTAINER", "/x");
+        machine.elf("/.singularity.d/libs/libcuda.so.1", ELF).no_library()
+    }, "Add /.singularity.d/libs to LD_LIBRARY_PATH"),
+    ("89luca89/distrobox#658", |name| {
+        let machine = Machine::whole(name).without("/usr/lib").file("/run/.containerenv", "");
+        machine.file("/run/.toolboxenv", "").no_library()
+    }, "Create the box with `distrobox create --nvidia`"),
+    ("charmed-kubernetes/bundle#284",
         |name| Machine::whole(name).kernel("375.39").env("container", "lxc").init(803),
-        "Install the libraries of the driver 375.39 in the container, without a kernel module",
-    ),
-    (
-        "jammsen/proxmox-setup-scripts#7",
-        |name| {
-            let machine = Machine::whole(name).env("container", "lxc");
-            machine.refuses("/dev/nvidia-uvm", EPERM).init(999)
-        },
-        "Allow /dev/nvidia-uvm in the container's configuration on the host (`lxc.cgroup2.",
-    ),
-    (
-        "canonical/lxd#5415",
-        |name| {
-            let machine = Machine::whole(name).without("/usr/lib");
-            machine.file("/run/systemd/container", "lxc\n").no_library()
-        },
-        "Install the libraries of the driver 580.159.04 in the container, without a kernel module",
-    ),
-    (
-        "k3s-io/k3s#4070",
-        |name| {
-            let machine = Machine::whole(name).without_nodes().without("/usr/lib");
-            let machine = machine.env("KUBERNETES_SERVICE_HOST", "10.43.0.1");
-            machine.env("NVIDIA_VISIBLE_DEVICES", "all").no_library()
-        },
-        "Set `runtimeClassName: nvidia` in the pod",
-    ),
-    (
-        "google/gvisor#10605",
-        |name| {
-            let version = "Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016\n";
-            let machine = Machine::bare(name).replaced("/proc/version", version).without("/sys");
-            machine.file("/.dockerenv", "").no_library()
-        },
-        "Run the sandbox with `runsc --nvproxy`",
-    ),
+        "Install the libraries of the driver 375.39 in the container, without a kernel module"),
+    ("jammsen/proxmox-setup-scripts#7", |name| {
+        let machine = Machine::whole(name).env("container", "lxc");
+        machine.refuses("/dev/nvidia-uvm", EPERM).init(999)
+    }, "Allow /dev/nvidia-uvm in the container's configuration on the host (`lxc.cgroup2."),
+    ("canonical/lxd#5415", |name| {
+        let machine = Machine::whole(name).without("/usr/lib");
+        machine.file("/run/systemd/container", "lxc\n").no_library()
+    }, "Install the libraries of the driver 580.159.04 in the container, without a kernel module"),
+    ("k3s-io/k3s#4070", |name| {
+        let machine = Machine::whole(name).without_nodes().without("/usr/lib");
+        let machine = machine.env("KUBERNETES_SERVICE_HOST", "10.43.0.1");
+        machine.env("NVIDIA_VISIBLE_DEVICES", "all").no_library()
+    }, "Set `runtimeClassName: nvidia` in the pod"),
+    ("google/gvisor#10605", |name| {
+        let version = "Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016\n";
+        let machine = Machine::bare(name).replaced("/proc/version", version).without("/sys");
+        machine.file("/.dockerenv", "").no_library()
+    }, "Run the sandbox with `runsc --nvproxy`"),
     ("microsoft/WSL#9962", |name| wsl(name).file("/.dockerenv", "").no_library(), DOCKER),
-    (
-        "sgerrand/alpine-pkg-glibc#199",
-        |name| {
-            let text = "Error relocating /usr/lib/libcuda.so.1: gnu_get_libc_version: symbol not \
-                        found";
-            Machine::whole(name).file("/.dockerenv", "").refused(text)
-        },
-        "Build and run this program with glibc",
-    ),
-    (
-        "ShaneIsrael/fireshare#572",
+    ("sgerrand/alpine-pkg-glibc#199", |name| {
+        let text = "Error relocating /usr/lib/libcuda.so.1: gnu_get_libc_version: symbol not \
+                    found";
+        Machine::whole(name).file("/.dockerenv", "").refused(text)
+    }, "Build and run this program with glibc"),
+    ("ShaneIsrael/fireshare#572",
         |name| Machine::whole(name).file("/.dockerenv", "").not_started(EAGAIN),
         "Raise the limit of processes (`ulimit -u`, in systemd TasksMax, in a container \
-         --pids-limit)",
-    ),
-    (
-        "NVIDIA/pyxis#47",
-        |name| {
-            Machine::whole(name).env("SLURM_JOB_ID", "7").env("CUDA_VISIBLE_DEVICES", "").init(100)
-        },
-        "Request a GPU for the job with `--gres=gpu:1`",
-    ),
+         --pids-limit)"),
+    ("NVIDIA/pyxis#47", |name| {
+        Machine::whole(name).env("SLURM_JOB_ID", "7").env("CUDA_VISIBLE_DEVICES", "").init(100)
+    }, "Request a GPU for the job with `--gres=gpu:1`"),
 ];
 
 /// Kernel modules, libraries and GPUs.
+#[rustfmt::skip] // A row in few lines.
 const MACHINES: &[Row] = &[
-    (
-        "NVIDIA/nvidia-container-toolkit#1679",
-        |name| compat(name, 803),
+    ("NVIDIA/nvidia-container-toolkit#1679", |name| compat(name, 803),
         "Remove /usr/local/cuda/compat from LD_LIBRARY_PATH: its library, 580.159.04, does not fit \
-         the kernel module 595.45.04, which /usr/lib/x86_64-linux-gnu/libcuda.so.1 fits.",
-    ),
-    (
-        "NVIDIA/nvidia-docker#1515",
-        |name| compat(name, 804),
-        "Remove /usr/local/cuda/compat from LD_LIBRARY_PATH: this GPU does not support forward",
-    ),
-    (
-        "NVIDIA/nvidia-docker#584",
-        |name| {
-            let mut machine = Machine::whole(name).elf("/opt/old/libcuda.so.384.81", ELF);
-            machine.library = "/opt/old/libcuda.so.384.81";
-            machine.init(803)
-        },
-        "Remove /opt/old/libcuda.so.384.81 (384.81), the library of another driver",
-    ),
-    (
-        "hpc-admin-sist/DockerMonitor#12",
-        |name| {
-            let file = "/usr/lib/x86_64-linux-gnu/libcuda.so.384.81";
-            let mut machine = Machine::whole(name).elf(file, ELF);
-            machine = machine.without("/usr/lib/x86_64-linux-gnu/libcuda.so.1");
-            machine = machine.link("/usr/lib/x86_64-linux-gnu/libcuda.so.1", "libcuda.so.384.81");
-            machine.library = file;
-            machine.init(803)
-        },
-        "Remove /usr/lib/x86_64-linux-gnu/libcuda.so.384.81 (384.81), the library of another \
-         driver, and run `sudo ldconfig`",
-    ),
-    (
-        "oddmario/NVIDIA-Ubuntu-Driver-Guide#4",
+         the kernel module 595.45.04, which /usr/lib/x86_64-linux-gnu/libcuda.so.1 fits."),
+    ("NVIDIA/nvidia-docker#1515", |name| compat(name, 804),
+        "Remove /usr/local/cuda/compat from LD_LIBRARY_PATH: this GPU does not support forward"),
+    ("NVIDIA/nvidia-docker#584", |name| {
+        let mut machine = Machine::whole(name).elf("/opt/old/libcuda.so.384.81", ELF);
+        machine.library = "/opt/old/libcuda.so.384.81";
+        machine.init(803)
+    }, "Remove /opt/old/libcuda.so.384.81 (384.81), the library of another driver"),
+    ("hpc-admin-sist/DockerMonitor#12", |name| {
+        let file = "/usr/lib/x86_64-linux-gnu/libcuda.so.384.81";
+        let mut machine = Machine::whole(name).elf(file, ELF);
+        machine = machine.without("/usr/lib/x86_64-linux-gnu/libcuda.so.1");
+        machine = machine.link("/usr/lib/x86_64-linux-gnu/libcuda.so.1", "libcuda.so.384.81");
+        machine.library = file;
+        machine.init(803)
+    }, "Remove /usr/lib/x86_64-linux-gnu/libcuda.so.384.81 (384.81), the library of another \
+     driver, and run `sudo ldconfig`"),
+    ("oddmario/NVIDIA-Ubuntu-Driver-Guide#4",
         |name| Machine::whole(name).kernel("550.90.07").init(803),
-        "Reboot: the driver was updated to 580.159.04",
-    ),
-    (
-        "ollama/ollama#11593",
-        |name| {
-            let file = "/sys/module/nvidia_uvm/parameters/uvm_disable_hmm";
-            Machine::whole(name).file(file, "0\n").separate(3)
-        },
-        "Write `options nvidia_uvm uvm_disable_hmm=1`",
-    ),
-    (
-        "zzzhouuu/truenas-nvidia-drivers#20",
-        |name| {
-            let kind = "Open Kernel Module for x86_64";
-            Machine::whole(name).model("0x1bb3\n", kind, "580.159.04").init(100)
-        },
-        "Install the proprietary kernel modules of the driver",
-    ),
-    (
-        "NixOS/nixos-hardware#1880",
-        |name| {
-            let mut machine = Machine::whole(name).without("/usr/lib");
-            machine = machine.model("0x1c8d\n", "x86_64 Kernel Module", "595.71.05");
-            machine.library = "/usr/lib/libcuda.so.595.71.05";
-            machine.init(100)
-        },
-        "Install the driver 580, the last for GPUs before Turing",
-    ),
-    (
-        "oddmario/NVIDIA-Ubuntu-Driver-Guide#10",
-        |name| {
-            let kind = "x86_64 Kernel Module";
-            Machine::whole(name).model("0x2b85\n", kind, "580.159.04").init(100)
-        },
-        "Install the open kernel modules of the driver",
-    ),
-    (
-        "negativo17/nvidia-driver#56",
-        |name| {
-            let dep = "updates/dkms/nvidia.ko.xz:\n";
-            let machine = Machine::with_gpu(name).file("/proc/sys/kernel/osrelease", "4.17.14\n");
-            let machine = machine.file("/lib/modules/4.17.12/modules.dep", dep);
-            machine.file("/lib/modules/4.17.14/modules.dep", "kernel/x.ko:\n").no_library()
-        },
-        "Build the driver's module for the running kernel 4.17.14",
-    ),
-    (
-        "devangshekhawat/Fedora-44-Post-Install-Guide#35",
-        |name| {
-            let secure =
-                "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c";
-            let machine = Machine::with_gpu(name).file("/proc/sys/kernel/osrelease", "6.8.0\n");
-            let machine = machine.file("/lib/modules/6.8.0/modules.dep", "extra/nvidia.ko:\n");
-            machine.elf(secure, &[6, 0, 0, 0, 1]).no_library()
-        },
-        "Sign the driver's module and enrol the key (`sudo mokutil --import",
-    ),
-    (
-        "NVIDIA/open-gpu-kernel-modules#507",
-        |name| {
-            let text = "Xid (PCI:0000:01:00): 79, pid=1, GPU has fallen off the bus.";
-            Machine::whole(name).message(text).refuses("/dev/nvidia0", EIO).init(100)
-        },
-        "Shut the machine down and start it again",
-    ),
-    (
-        "wilicc/gpu-burn#1",
+        "Reboot: the driver was updated to 580.159.04"),
+    ("ollama/ollama#11593", |name| {
+        let file = "/sys/module/nvidia_uvm/parameters/uvm_disable_hmm";
+        Machine::whole(name).file(file, "0\n").separate(3)
+    }, "Write `options nvidia_uvm uvm_disable_hmm=1`"),
+    ("zzzhouuu/truenas-nvidia-drivers#20", |name| {
+        let kind = "Open Kernel Module for x86_64";
+        Machine::whole(name).model("0x1bb3\n", kind, "580.159.04").init(100)
+    }, "Install the proprietary kernel modules of the driver"),
+    ("NixOS/nixos-hardware#1880", |name| {
+        let mut machine = Machine::whole(name).without("/usr/lib");
+        machine = machine.model("0x1c8d\n", "x86_64 Kernel Module", "595.71.05");
+        machine.library = "/usr/lib/libcuda.so.595.71.05";
+        machine.init(100)
+    }, "Install the driver 580, the last for GPUs before Turing"),
+    ("oddmario/NVIDIA-Ubuntu-Driver-Guide#10", |name| {
+        let kind = "x86_64 Kernel Module";
+        Machine::whole(name).model("0x2b85\n", kind, "580.159.04").init(100)
+    }, "Install the open kernel modules of the driver"),
+    ("negativo17/nvidia-driver#56", |name| {
+        let dep = "updates/dkms/nvidia.ko.xz:\n";
+        let machine = Machine::with_gpu(name).file("/proc/sys/kernel/osrelease", "4.17.14\n");
+        let machine = machine.file("/lib/modules/4.17.12/modules.dep", dep);
+        machine.file("/lib/modules/4.17.14/modules.dep", "kernel/x.ko:\n").no_library()
+    }, "Build the driver's module for the running kernel 4.17.14"),
+    ("devangshekhawat/Fedora-44-Post-Install-Guide#35", |name| {
+        let secure =
+            "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c";
+        let machine = Machine::with_gpu(name).file("/proc/sys/kernel/osrelease", "6.8.0\n");
+        let machine = machine.file("/lib/modules/6.8.0/modules.dep", "extra/nvidia.ko:\n");
+        machine.elf(secure, &[6, 0, 0, 0, 1]).no_library()
+    }, "Sign the driver's module and enrol the key (`sudo mokutil --import"),
+    ("NVIDIA/open-gpu-kernel-modules#507", |name| {
+        let text = "Xid (PCI:0000:01:00): 79, pid=1, GPU has fallen off the bus.";
+        Machine::whole(name).message(text).refuses("/dev/nvidia0", EIO).init(100)
+    }, "Shut the machine down and start it again"),
+    ("wilicc/gpu-burn#1",
         |name| Machine::whole(name).elf(&format!("{GPU}/config"), &[0xff; 64]).init(999),
-        "Shut the machine down and start it again",
-    ),
-    (
-        "NVIDIA/open-gpu-kernel-modules#862",
-        |name| {
-            let text = "This PCI I/O region assigned to your NVIDIA device is invalid:";
-            Machine::whole(name).message(text).init(100)
-        },
-        "Turn on Above 4G Decoding and Resizable BAR",
-    ),
-    (
-        "ollama/ollama#5453",
-        |name| Machine::whole(name).without("/dev/nvidia-uvm").init(999),
-        "Run `sudo nvidia-modprobe -u -c 0`, which creates the device nodes",
-    ),
-    (
-        "gbionics/jaxsim#50",
-        |name| Machine::whole(name).init(999),
-        "Run `sudo nvidia-modprobe -u -c 0`, or after a suspend `sudo rmmod nvidia_uvm`",
-    ),
-    (
-        "gpustack/gpustack#4154",
-        |name| Machine::whole(name).init(802),
-        "Run `sudo systemctl restart nvidia-fabricmanager`",
-    ),
-    (
-        "bottlerocket-os/bottlerocket#4673",
-        |name| {
-            let machine = Machine::whole(name).env("KUBERNETES_SERVICE_HOST", "10.0.0.1");
-            machine.env("CUDA_MPS_PIPE_DIRECTORY", "/mps/pipe").init(805)
-        },
-        "Start the container with the host's IPC namespace and the folder of its MPS control",
-    ),
-    (
-        "NVIDIA/nvidia-docker#1543",
-        |name| {
-            let machine = Machine::whole(name).file("/tmp/nvidia-mps/control", "");
-            machine.lost(How::Hung(Duration::from_secs(60)))
-        },
-        "Run as the user whom the MPS daemon of /tmp/nvidia-mps serves",
-    ),
-    (
-        "ollama/ollama#8980",
-        |name| Machine::whole(name).init(801),
-        "Give the virtual GPU a type and a licence that include CUDA, and turn on unified memory",
-    ),
-    (
-        "tensorflow/tensorflow#526",
-        |name| Machine::whole(name).init(46),
-        "Stop the process that uses the device exclusively",
-    ),
-    (
-        "NVIDIA/nvidia-docker#1449",
-        |name| {
-            let node = "/dev/nvhost-ctrl-gpu";
-            let machine = board(name).file(node, "").file("/.dockerenv", "").refuses(node, EACCES);
-            let groups = format!("video:x:{}:\n", drivers::group_of(&machine.at(node)));
-            machine.file("/etc/group", &groups).init(100)
-        },
-        "Start the container with `--group-add video`",
-    ),
-    (
-        "osrf/rocker#211",
-        |name| board(name).file("/.dockerenv", "").no_library(),
-        "Start the container with `docker run --runtime nvidia`",
-    ),
+        "Shut the machine down and start it again"),
+    ("NVIDIA/open-gpu-kernel-modules#862", |name| {
+        let text = "This PCI I/O region assigned to your NVIDIA device is invalid:";
+        Machine::whole(name).message(text).init(100)
+    }, "Turn on Above 4G Decoding and Resizable BAR"),
+    ("ollama/ollama#5453", |name| Machine::whole(name).without("/dev/nvidia-uvm").init(999),
+        "Run `sudo nvidia-modprobe -u -c 0`, which creates the device nodes"),
+    ("gbionics/jaxsim#50", |name| Machine::whole(name).init(999),
+        "Run `sudo nvidia-modprobe -u -c 0`, or after a suspend `sudo rmmod nvidia_uvm`"),
+    ("gpustack/gpustack#4154", |name| Machine::whole(name).init(802),
+        "Run `sudo systemctl restart nvidia-fabricmanager`"),
+    ("bottlerocket-os/bottlerocket#4673", |name| {
+        let machine = Machine::whole(name).env("KUBERNETES_SERVICE_HOST", "10.0.0.1");
+        machine.env("CUDA_MPS_PIPE_DIRECTORY", "/mps/pipe").init(805)
+    }, "Start the container with the host's IPC namespace and the folder of its MPS control"),
+    ("NVIDIA/nvidia-docker#1543", |name| {
+        let machine = Machine::whole(name).file("/tmp/nvidia-mps/control", "");
+        machine.lost(How::Hung(Duration::from_secs(60)))
+    }, "Run as the user whom the MPS daemon of /tmp/nvidia-mps serves"),
+    ("ollama/ollama#8980", |name| Machine::whole(name).init(801),
+        "Give the virtual GPU a type and a licence that include CUDA, and turn on unified memory"),
+    ("tensorflow/tensorflow#526", |name| Machine::whole(name).init(46),
+        "Stop the process that uses the device exclusively"),
+    ("NVIDIA/nvidia-docker#1449", |name| {
+        let node = "/dev/nvhost-ctrl-gpu";
+        let machine = board(name).file(node, "").file("/.dockerenv", "").refuses(node, EACCES);
+        let groups = format!("video:x:{}:\n", drivers::group_of(&machine.at(node)));
+        machine.file("/etc/group", &groups).init(100)
+    }, "Start the container with `--group-add video`"),
+    ("osrf/rocker#211", |name| board(name).file("/.dockerenv", "").no_library(),
+        "Start the container with `docker run --runtime nvidia`"),
 ];
 
 /// The advice that helped, and nothing that only the code suggests.

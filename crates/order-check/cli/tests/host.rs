@@ -155,6 +155,7 @@ const TO_DEVICE: &str = "  reads    cuMemcpyHtoDAsync_v2 in stream";
 const TO_HOST: &str = "  writes   cuMemcpyDtoHAsync_v2 in stream";
 
 /// Programs without the wait have one finding, about these.
+#[rustfmt::skip] // A row in few lines.
 const PLANTED: &[Role<2>] = &[
     ("refill", pages::refill, [TO_DEVICE, STORE]),
     ("result", pages::result, [TO_HOST, LOAD]),
@@ -180,56 +181,33 @@ const PLANTED: &[Role<2>] = &[
     ("counter", flags::counter, [TO_HOST, LOAD]),
     ("nothing_to_read", pages::nothing_to_read, [TO_HOST, LOAD]),
     ("flag_beside_the_result", flags::flag_beside_the_result, [TO_HOST, LOAD]),
-    (
-        "destroyed_while_awaited",
-        objects::destroyed_while_awaited,
-        ["  uses     cuEventSynchronize on thread 2", "  destroys cuEventDestroy_v2 on thread 1"],
-    ),
+    ("destroyed_while_awaited", objects::destroyed_while_awaited,
+        ["  uses     cuEventSynchronize on thread 2", "  destroys cuEventDestroy_v2 on thread 1"]),
 ];
 
 /// Programs without a finding, and a line of their summary.
+#[rustfmt::skip] // A row in few lines.
 const CORRECT: &[Role<1>] = &[
     ("read_beside", calls::read_beside, ["order check: 0 findings"]),
-    (
-        "short_read",
-        calls::short_read,
-        ["1 copies and kernels with memory of the host were watched"],
-    ),
-    (
-        "host_function",
-        graphs::host_function,
-        ["2 copies and kernels with memory of the host were watched"],
-    ),
+    ("short_read", calls::short_read,
+        ["1 copies and kernels with memory of the host were watched"]),
+    ("host_function", graphs::host_function,
+        ["2 copies and kernels with memory of the host were watched"]),
     ("read_beside_a_later_copy", calls::read_beside_a_later_copy, ["order check: 0 findings"]),
     ("neighbours", pages::neighbours, ["order check: 0 findings"]),
-    (
-        "ended_context",
-        memory::ended_context,
-        ["1 copies and kernels with memory of the host were watched"],
-    ),
+    ("ended_context", memory::ended_context,
+        ["1 copies and kernels with memory of the host were watched"]),
     ("io_memory", memory::io_memory, ["order check: 0 findings"]),
     ("refused", memory::refused, ["order check: 0 findings"]),
     ("released_context", memory::released_context, ["order check: 0 findings"]),
-    (
-        "default_streams",
-        memory::default_streams,
-        ["1 copies and kernels with memory of the host were watched"],
-    ),
-    (
-        "polled_value",
-        flags::polled_value,
-        ["1 copies and kernels with memory of the host were watched"],
-    ),
-    (
-        "flags_set_back",
-        flags::flags_set_back,
-        ["3 copies and kernels with memory of the host were watched"],
-    ),
-    (
-        "flag_set_back_by_another_mapping",
-        flags::flag_set_back_by_another_mapping,
-        ["2 copies and kernels with memory of the host were watched"],
-    ),
+    ("default_streams", memory::default_streams,
+        ["1 copies and kernels with memory of the host were watched"]),
+    ("polled_value", flags::polled_value,
+        ["1 copies and kernels with memory of the host were watched"]),
+    ("flags_set_back", flags::flags_set_back,
+        ["3 copies and kernels with memory of the host were watched"]),
+    ("flag_set_back_by_another_mapping", flags::flag_set_back_by_another_mapping,
+        ["2 copies and kernels with memory of the host were watched"]),
     ("flag_set_back_by_the_stream", flags::flag_set_back_by_the_stream, ["1 copies and kernels"]),
     ("flag_set_back_in_a_batch", flags::flag_set_back_in_a_batch, ["1 copies and kernels"]),
     ("flag_for_another_stream", flags::flag_for_another_stream, ["order check: 0 findings"]),
@@ -237,11 +215,8 @@ const CORRECT: &[Role<1>] = &[
     ("released", flags::released, ["2 copies and kernels with memory of the host were watched"]),
     ("many_values", flags::many_values, ["6 values that streams write counted as seen at once"]),
     ("freed", memory::freed, ["3 copies and kernels with memory of the host were watched"]),
-    (
-        "ten_copies",
-        pages::ten_copies,
-        ["10 copies and kernels with memory of the host were watched, with 20 calls of mprotect"],
-    ),
+    ("ten_copies", pages::ten_copies,
+        ["10 copies and kernels with memory of the host were watched, with 20 calls of mprotect"]),
 ];
 
 /// All of them with their waits, in one process.

@@ -132,58 +132,35 @@ fn ordered(p: &Desk<'_>, by: usize, order: u32, from: u64, stream: CUstream) {
 type Ordered = fn(&Desk<'_>, usize, u32);
 
 /// Programs with a copy in an order, and whether each of the three is an error.
+#[rustfmt::skip] // A row in few lines.
 const ORDERS: [(&str, Ordered, [bool; 3]); 6] = [
-    (
-        "another stream writes the source afterwards",
-        |p, by, order| {
-            ordered(p, by, order, p.buffer, p.a);
-            p.writes(p.b);
-        },
-        [true, false, true],
-    ),
-    (
-        "the host writes the source afterwards",
-        |p, by, order| {
-            ordered(p, by, order, p.pinned as u64, p.a);
-            p.host_writes();
-        },
-        [true, false, true],
-    ),
-    (
-        "the host writes the source after a wait",
-        |p, by, order| {
-            ordered(p, by, order, p.pinned as u64, p.a);
-            p.raw.sync(p.a);
-            p.host_writes();
-        },
-        [false, false, false],
-    ),
-    (
-        "the stream has written the source before",
-        |p, by, order| {
-            p.writes(p.a);
-            ordered(p, by, order, p.buffer, p.a);
-        },
-        [false, true, true],
-    ),
-    (
-        "the stream has written the source before, and is waited for",
-        |p, by, order| {
-            p.writes(p.a);
-            p.raw.sync(p.a);
-            ordered(p, by, order, p.buffer, p.a);
-        },
-        [false, false, false],
-    ),
+    ("another stream writes the source afterwards", |p, by, order| {
+        ordered(p, by, order, p.buffer, p.a);
+        p.writes(p.b);
+    }, [true, false, true]),
+    ("the host writes the source afterwards", |p, by, order| {
+        ordered(p, by, order, p.pinned as u64, p.a);
+        p.host_writes();
+    }, [true, false, true]),
+    ("the host writes the source after a wait", |p, by, order| {
+        ordered(p, by, order, p.pinned as u64, p.a);
+        p.raw.sync(p.a);
+        p.host_writes();
+    }, [false, false, false]),
+    ("the stream has written the source before", |p, by, order| {
+        p.writes(p.a);
+        ordered(p, by, order, p.buffer, p.a);
+    }, [false, true, true]),
+    ("the stream has written the source before, and is waited for", |p, by, order| {
+        p.writes(p.a);
+        p.raw.sync(p.a);
+        ordered(p, by, order, p.buffer, p.a);
+    }, [false, false, false]),
     // The destination is written in the stream's order, whenever the source is read.
-    (
-        "another stream reads the destination afterwards",
-        |p, by, order| {
-            ordered(p, by, order, p.buffer, p.a);
-            p.get(p.b, p.other + 32, 4);
-        },
-        [true, true, true],
-    ),
+    ("another stream reads the destination afterwards", |p, by, order| {
+        ordered(p, by, order, p.buffer, p.a);
+        p.get(p.b, p.other + 32, 4);
+    }, [true, true, true]),
 ];
 
 #[test]

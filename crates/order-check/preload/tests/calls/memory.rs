@@ -96,72 +96,49 @@ fn place(p: &Desk<'_>, bytes: &mut usize) -> *mut usize {
 /// How a program gets an address, and how the memory ends.
 type Kind = (&'static str, fn(&Desk<'_>), fn(&Desk<'_>));
 
+#[rustfmt::skip] // A row in few lines.
 const KINDS: [Kind; 6] = [
-    (
-        "a variable of a module",
-        |p| {
-            let (mut address, mut bytes) = (0, 0);
-            let bytes = place(p, &mut bytes);
-            good(call!(p.raw, cuModuleGetGlobal_v2(&mut address => *mut u64,
-                bytes => *mut usize, 8 => usize, null() => *const c_void)));
-            // A program may ask for the size alone.
-            good(call!(p.raw, cuModuleGetGlobal_v2(null_mut() => *mut u64,
-                bytes => *mut usize, 8 => usize, null() => *const c_void)));
-        },
-        |p| good(call!(p.raw, cuModuleUnload(8 => usize))),
-    ),
-    (
-        "a variable of a library",
-        |p| {
-            let (mut address, mut bytes) = (0, 0);
-            good(call!(p.raw, cuLibraryGetGlobal(&mut address => *mut u64,
-                place(p, &mut bytes) => *mut usize, 8 => usize, null() => *const c_void)));
-        },
-        |p| good(call!(p.raw, cuLibraryUnload(8 => usize))),
-    ),
-    (
-        "managed memory of a library",
-        |p| {
-            let (mut address, mut bytes) = (0, 0);
-            good(call!(p.raw, cuLibraryGetManaged(&mut address => *mut u64,
-                place(p, &mut bytes) => *mut usize, 8 => usize, null() => *const c_void)));
-        },
-        |p| good(call!(p.raw, cuLibraryUnload(8 => usize))),
-    ),
-    (
-        "a graphics resource",
-        |p| {
-            let (mut address, mut bytes) = (0, 0);
-            good(call!(p.raw, cuGraphicsResourceGetMappedPointer_v2(&mut address => *mut u64,
-                &mut bytes => *mut usize, 8 => usize)));
-        },
-        |p| {
-            let resources = [16_usize, 8];
-            good(call!(p.raw, cuGraphicsUnmapResources(2 => u32,
-                resources.as_ptr() => *const usize, p.b => CUstream)));
-        },
-    ),
-    (
-        "memory of another API",
-        |p| {
-            let mut address = 0;
-            // An offset and a size, and what is reserved.
-            let mut part = [0; 11];
-            part[1] = 64;
-            good(call!(p.raw, cuExternalMemoryGetMappedBuffer(&mut address => *mut u64,
-                8 => usize, part.as_ptr() => *const u64)));
-        },
-        |p| _ = unsafe { (p.raw.cuMemFree_v2)(AT) },
-    ),
-    (
-        "memory of another process's pool",
-        |p| {
-            let mut address = 0;
-            good(call!(p.raw, cuMemPoolImportPointer(&mut address => *mut u64, 8 => usize,
-                null() => *const c_void)));
-        },
-        |p| _ = call!(p.raw, cuMemFreeAsync(AT => u64, p.a => CUstream)),
-    ),
+    ("a variable of a module", |p| {
+        let (mut address, mut bytes) = (0, 0);
+        let bytes = place(p, &mut bytes);
+        good(call!(p.raw, cuModuleGetGlobal_v2(&mut address => *mut u64,
+            bytes => *mut usize, 8 => usize, null() => *const c_void)));
+        // A program may ask for the size alone.
+        good(call!(p.raw, cuModuleGetGlobal_v2(null_mut() => *mut u64,
+            bytes => *mut usize, 8 => usize, null() => *const c_void)));
+    }, |p| good(call!(p.raw, cuModuleUnload(8 => usize)))),
+    ("a variable of a library", |p| {
+        let (mut address, mut bytes) = (0, 0);
+        good(call!(p.raw, cuLibraryGetGlobal(&mut address => *mut u64,
+            place(p, &mut bytes) => *mut usize, 8 => usize, null() => *const c_void)));
+    }, |p| good(call!(p.raw, cuLibraryUnload(8 => usize)))),
+    ("managed memory of a library", |p| {
+        let (mut address, mut bytes) = (0, 0);
+        good(call!(p.raw, cuLibraryGetManaged(&mut address => *mut u64,
+            place(p, &mut bytes) => *mut usize, 8 => usize, null() => *const c_void)));
+    }, |p| good(call!(p.raw, cuLibraryUnload(8 => usize)))),
+    ("a graphics resource", |p| {
+        let (mut address, mut bytes) = (0, 0);
+        good(call!(p.raw, cuGraphicsResourceGetMappedPointer_v2(&mut address => *mut u64,
+            &mut bytes => *mut usize, 8 => usize)));
+    }, |p| {
+        let resources = [16_usize, 8];
+        good(call!(p.raw, cuGraphicsUnmapResources(2 => u32,
+            resources.as_ptr() => *const usize, p.b => CUstream)));
+    }),
+    ("memory of another API", |p| {
+        let mut address = 0;
+        // An offset and a size, and what is reserved.
+        let mut part = [0; 11];
+        part[1] = 64;
+        good(call!(p.raw, cuExternalMemoryGetMappedBuffer(&mut address => *mut u64,
+            8 => usize, part.as_ptr() => *const u64)));
+    }, |p| _ = unsafe { (p.raw.cuMemFree_v2)(AT) }),
+    ("memory of another process's pool", |p| {
+        let mut address = 0;
+        good(call!(p.raw, cuMemPoolImportPointer(&mut address => *mut u64, 8 => usize,
+            null() => *const c_void)));
+    }, |p| _ = call!(p.raw, cuMemFreeAsync(AT => u64, p.a => CUstream))),
 ];
 
 #[test]
