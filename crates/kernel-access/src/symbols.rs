@@ -143,7 +143,9 @@ impl Symbols {
         symbol
     }
 
-    /// When a symbol that one of the terms depends on has changed last.
+    /// When a symbol that one of the terms depends on has changed last. What else is known of a quotient may be
+    /// about others, too, but then it is true of each number that they can be, also of those that they could be
+    /// before they grew: bounds by it stay true.
     pub(crate) fn changed(&self, terms: &[(Symbol, i128)]) -> Changed {
         terms.iter().fold(Changed::default(), |all, term| {
             all.max(match self.symbols.get(term.0 as usize) {

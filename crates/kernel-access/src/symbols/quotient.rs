@@ -225,6 +225,64 @@ mod tests {
         assert!(simplified > 1000, "{simplified}");
     }
 
+    /// Bounds that were asked for before are not given where a symbol grew since, whatever it is in: quotients
+    /// of quotients know of each other.
+    #[test]
+    fn bounds_stay_true_while_symbols_grow() {
+        let mut state = 3_u64;
+        let mut random = |below: i128| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            i128::from(state >> 20) % below
+        };
+        let mut looked_at = 0;
+        for _ in 0..150 {
+            let mut symbols = Symbols::default();
+            let mut highest = [0_i128; 4];
+            let grow = |symbols: &mut Symbols, highest: &mut [i128; 4], at: usize, by| {
+                highest[at] += by;
+                symbols.at((0, 0, at), (0, highest[at]), (0, 1 << 40), &Words::new())
+            };
+            let one = |at| Form::symbol(at);
+            (0..4).for_each(|at| _ = grow(&mut symbols, &mut highest, at, 3));
+            let mut forms: Vec<Form> = (0..4).map(one).collect();
+            // A fact of two of them.
+            let fact = forms[0].plus(-1, &forms[1]).and_then(|of| of.and(5)).expect("small");
+            let facts = [Facts::default(), Facts::from(vec![fact.clone()])];
+            for _ in 0..5 {
+                let at = random(4) as usize;
+                let bits = 1 + random(12);
+                let by = random(1 << bits);
+                grow(&mut symbols, &mut highest, at, by);
+                let pick =
+                    |random: &mut dyn FnMut(i128) -> i128| random(forms.len() as i128) as usize;
+                let (first, second) = (pick(&mut random), pick(&mut random));
+                let factor = [1, -1, 4, -12, 100][random(5) as usize];
+                if let Some(sum) = forms[first].plus(factor, &forms[second]) {
+                    let divisor = [2, 3, 8, 100][random(4) as usize];
+                    forms.extend(symbols.quotient(&sum, divisor, &facts[0]));
+                    forms.push(sum);
+                }
+                for _ in 0..4 {
+                    let values: Vec<i128> = highest.iter().map(|high| random(high + 1)).collect();
+                    let holds = value(&symbols, &fact, &values).is_some_and(|fact| fact >= 0);
+                    for (form, known) in
+                        forms.iter().flat_map(|of| facts.iter().map(move |at| (of, at)))
+                    {
+                        let (low, high) = symbols.bounds(form, known);
+                        let Some(value) = value(&symbols, form, &values) else { continue };
+                        if known.is_empty() || holds {
+                            let is_in = low.is_none_or(|low| low <= value)
+                                && high.is_none_or(|high| value <= high);
+                            assert!(is_in, "{form:?} {low:?} {value} {high:?}");
+                            looked_at += 1;
+                        }
+                    }
+                }
+            }
+        }
+        assert!(looked_at > 20_000, "{looked_at}");
+    }
+
     /// None of a number that is too large.
     fn value(symbols: &Symbols, form: &Form, values: &[i128]) -> Option<i128> {
         let mut sum = form.constant;
