@@ -68,10 +68,13 @@ impl Default for Threads {
     }
 }
 
+/// What threads touch for certain: the bytes, in which way, and whether the access is strong.
+pub(crate) type Sure = (Range<u64>, AccessKind, bool);
+
 /// The accesses of a launch.
 pub(crate) struct Accesses {
-    /// Those that threads make for certain: the bytes, in which way, and whether they are strong.
-    pub(crate) sure: Vec<(Range<u64>, AccessKind, bool)>,
+    /// Those that threads make for certain.
+    pub(crate) sure: Vec<Sure>,
     /// The bytes within which all other accesses are.
     pub(crate) spans: Vec<Span>,
     /// Whether all threads were run. Then what is not sure depends on memory.

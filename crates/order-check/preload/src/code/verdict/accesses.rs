@@ -58,10 +58,12 @@ pub(super) fn matters(kind: KernelAccess, other: AccessKind) -> bool {
     !(read && reads(kind))
 }
 
-/// The same for two kernels. Atomic operations need none among each other.
-pub(super) fn conflict(one: KernelAccess, two: KernelAccess) -> bool {
+/// The same for two kernels, of accesses that may be strong. Atomic operations need none among each other, and
+/// neither do strong accesses, as those of a flag: each gets what was there before or what was written.
+pub(super) fn conflict(one: (KernelAccess, bool), two: (KernelAccess, bool)) -> bool {
     let atomic = |kind| matches!(kind, KernelAccess::Atomic | KernelAccess::Reduce);
-    !(reads(one) && reads(two) || atomic(one) && atomic(two))
+    let alike = reads(one.0) && reads(two.0) || atomic(one.0) && atomic(two.0);
+    !(alike || one.1 && two.1)
 }
 
 /// Whether bounds say anything: these bytes are within the memory that the finding is about. An index

@@ -60,7 +60,12 @@ fn what_needs_an_order_is_in_this_table() {
     };
     let kernels = ["..++++", "..++++", "++++++", "++++++", "++++..", "++++.."];
     for (one, expected) in does.into_iter().zip(kernels) {
-        assert_eq!(text(does.map(|two| conflict(one, two)).into()), expected, "{one:?}");
+        let weak = does.map(|two| conflict((one, false), (two, false)));
+        assert_eq!(text(weak.into()), expected, "{one:?}");
+        for (own, other, needs) in [(true, false, true), (false, true, true), (true, true, false)] {
+            let found = text(does.map(|two| conflict((one, own), (two, other))).into());
+            assert_eq!(found, if needs { expected } else { "......" }, "{one:?} {own} {other}");
+        }
     }
     for (other, expected) in [
         (AccessKind::Read, "..++++"),

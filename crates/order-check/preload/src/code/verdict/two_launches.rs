@@ -10,7 +10,7 @@ use super::accesses::{
 };
 use super::search::{ASKED, NOT_FOUND, Searched, UNBOUNDED, both_touch, within_reach};
 use super::{Bytes, EvaluatedLaunch, Question, Reach, Verdict};
-use crate::code::evaluated::Accesses;
+use crate::code::evaluated::{Accesses, Sure};
 
 const BOUNDS: &str = "only where its accesses and the other kernel's may be is known";
 
@@ -38,22 +38,23 @@ impl Pairs {
 
 /// The common bytes of accesses of two kernels that need an order, and whether each writes.
 fn common_of<'a>(
-    first: impl Iterator<Item = (&'a Range<u64>, KernelAccess)>,
-    second: impl Iterator<Item = (&'a Range<u64>, KernelAccess)>,
+    first: impl Iterator<Item = &'a Sure>,
+    second: impl Iterator<Item = &'a Sure>,
 ) -> Option<Bytes> {
     let mut second: Vec<_> = second.collect();
-    second.sort_unstable_by_key(|(range, _)| range.start);
-    let longest = second.iter().map(|(range, _)| range.end - range.start).max().unwrap_or(0);
+    second.sort_unstable_by_key(|(range, ..)| range.start);
+    let longest = second.iter().map(|(range, ..)| range.end - range.start).max().unwrap_or(0);
     let mut pairs = Pairs::default();
-    for (range, kind) in first {
+    for (range, kind, strong) in first {
         // No earlier one is long enough.
-        let from =
-            second.partition_point(|(other, _)| other.start.saturating_add(longest) <= range.start);
+        let from = second
+            .partition_point(|(other, ..)| other.start.saturating_add(longest) <= range.start);
         let near = second.get(from..).unwrap_or_default().iter();
-        for (other, other_kind) in near.take_while(|(other, _)| other.start < range.end) {
+        for (other, other_kind, is_strong) in near.take_while(|(other, ..)| other.start < range.end)
+        {
             let common = range.start.max(other.start)..range.end.min(other.end);
-            if !common.is_empty() && conflict(kind, *other_kind) {
-                pairs.add(0, common, [kind, *other_kind]);
+            if !common.is_empty() && conflict((*kind, *strong), (*other_kind, *is_strong)) {
+                pairs.add(0, common, [*kind, *other_kind]);
             }
         }
     }
@@ -61,7 +62,7 @@ fn common_of<'a>(
 }
 
 fn meets(own: &Span, other: &Span) -> bool {
-    conflict(own.kind, other.kind) && own.may_meet(other)
+    conflict((own.kind, own.strong), (other.kind, other.strong)) && own.may_meet(other)
 }
 
 /// Whether threads that were all run touch something where this access of the other kernel may be:
@@ -69,7 +70,9 @@ fn meets(own: &Span, other: &Span) -> bool {
 fn touches(accesses: &Accesses, span: &Span) -> bool {
     let mut sure = accesses.sure.iter();
     accesses.is_all
-        && sure.any(|(range, kind, _)| conflict(span.kind, *kind) && span.may_touch(range))
+        && sure.any(|(range, kind, strong)| {
+            conflict((span.kind, span.strong), (*kind, *strong)) && span.may_touch(range)
+        })
 }
 
 /// Places that one launch touches for certain and the other perhaps.
@@ -90,9 +93,9 @@ impl Halves {
         other: &Accesses,
         question: &Question<'_>,
     ) {
-        for (bytes, kind, _) in other.sure.iter().take(COMPARED) {
+        for (bytes, kind, strong) in other.sure.iter().take(COMPARED) {
             let is_likely = |span: &&Span| {
-                conflict(span.kind, *kind)
+                conflict((span.kind, span.strong), (*kind, *strong))
                     && span.may_touch(bytes)
                     && is_of_either(span, std::slice::from_ref(bytes))
             };
@@ -114,11 +117,10 @@ impl Halves {
 
 pub(super) fn of_two_launches(both: [EvaluatedLaunch<'_>; 2], question: &Question<'_>) -> Verdict {
     let [one, two] = both;
-    let corners = both.map(|(_, found)| {
-        found.sure.iter().map(|touch| (bytes_of(touch), touch.kind)).collect::<Vec<_>>()
+    let corners: [Vec<Sure>; 2] = both.map(|(_, found)| {
+        found.sure.iter().map(|touch| (bytes_of(touch), touch.kind, touch.strong)).collect()
     });
-    let [ours, theirs] =
-        corners.each_ref().map(|all| all.iter().map(|(range, kind)| (range, *kind)));
+    let [ours, theirs] = corners.each_ref().map(|all| all.iter());
     if let Some(bytes) = common_of(ours, theirs) {
         return Verdict::Certain(bytes);
     }
@@ -129,7 +131,7 @@ pub(super) fn of_two_launches(both: [EvaluatedLaunch<'_>; 2], question: &Questio
     };
     let uses = [uses_of(one.0, first, question.shared), uses_of(two.0, second, question.shared)];
     if let [Some(one), Some(two)] = uses
-        && !kinds(one).any(|one| kinds(two).any(|two| conflict(one, two)))
+        && !kinds(one).any(|one| kinds(two).any(|two| conflict((one, false), (two, false))))
     {
         return Verdict::Refuted;
     }
@@ -139,8 +141,7 @@ pub(super) fn of_two_launches(both: [EvaluatedLaunch<'_>; 2], question: &Questio
         return Verdict::Refuted;
     }
     let accesses = [within_reach(one, first, question), within_reach(two, second, question)];
-    let [ours, theirs] =
-        accesses.each_ref().map(|all| all.sure.iter().map(|(range, kind, _)| (range, *kind)));
+    let [ours, theirs] = accesses.each_ref().map(|all| all.sure.iter());
     if let Some(bytes) = common_of(ours, theirs) {
         return Verdict::Certain(bytes);
     }

@@ -14,26 +14,33 @@ use super::search::{ASKED, NOT_FOUND, Searched, UNBOUNDED, within_reach};
 use super::{Bytes, EvaluatedLaunch, Question, Reach, Verdict};
 use crate::code::evaluated::Accesses;
 
-const FLAG: &str = "its accesses are those of a flag or a counter, which the host may share";
+const FLAG: &str = "its accesses are those of a flag or a counter, which others may share";
 
 /// What a launch meets that is no launch.
 #[derive(Clone, Copy)]
 pub(crate) struct OtherWork<'a> {
     kind: AccessKind,
     pub(super) accesses: &'a [Access],
-    /// The host may access a flag or a counter at any time, if the kernel's accesses allow it.
-    is_host: bool,
+    /// The host, and streams that write values or wait for them, may access a flag or a counter at any
+    /// time, if the kernel's accesses allow it.
+    may_share: bool,
+}
+
+fn is_of_value(kind: AccessKind) -> bool {
+    matches!(kind, AccessKind::AtomicRead | AccessKind::AtomicWrite | AccessKind::Wait)
 }
 
 impl<'a> OtherWork<'a> {
     pub(super) fn of(side: &'a Side) -> Self {
         let is_host = side.agent.stream_id().is_none();
-        Self { kind: side.kind, accesses: side.accesses(), is_host }
+        let may_share = is_host || is_of_value(side.kind);
+        Self { kind: side.kind, accesses: side.accesses(), may_share }
     }
 
     /// What the engine compares launches with is work of streams.
     pub(crate) fn of_device(other: &Other<'a>) -> Self {
-        Self { kind: other.kind, accesses: other.accesses, is_host: false }
+        let may_share = is_of_value(other.kind);
+        Self { kind: other.kind, accesses: other.accesses, may_share }
     }
 
     pub(super) fn hits(&self, bytes: &Range<u64>) -> bool {
@@ -56,7 +63,7 @@ impl<'a> OtherWork<'a> {
     }
 
     fn may_share_a_flag(&self, strong: bool) -> bool {
-        self.is_host && strong
+        self.may_share && strong
     }
 
     /// Whether accesses that are made for certain need an order with this work.
@@ -78,7 +85,7 @@ impl<'a> OtherWork<'a> {
         let is_flag = |(range, kind, strong): &(Range<u64>, KernelAccess, bool)| {
             matters(*kind, self.kind) && *strong && self.hits(range)
         };
-        self.is_host && accesses.is_all && sure.any(is_flag)
+        self.may_share && accesses.is_all && sure.any(is_flag)
     }
 }
 

@@ -35,6 +35,7 @@ fn findings_about_kernels_with_code() {
     order::many_rows();
     order::kernels_that_wait();
     order::blocks_that_wait_for_each_other();
+    order::strong_accesses();
     order::bounds_alone();
     order::a_slot_that_memory_names();
     threads::few_threads_are_run();

@@ -1,7 +1,7 @@
 //! Accesses with gaps, kernels that wait, and what bounds alone say.
 
 use cuda_order_check_engine::feed::Memory;
-use cuda_order_check_engine::{Access, Stride};
+use cuda_order_check_engine::{Access, Cell, StreamId, Stride};
 
 use super::corpus::{
     CALL, INPUT, MEMORY, NONE, PART, PART_OF_CUBE, RING, WAITS, found, launch, launch_of, order,
@@ -223,6 +223,39 @@ pub(super) fn blocks_that_wait_for_each_other() {
         } else {
             assert_eq!(found(), written);
         }
+    }
+}
+
+/// Strong accesses of two kernels are those of a flag, and so are a kernel's beside a stream that writes a
+/// value.
+pub(super) fn strong_accesses() {
+    let text = String::from_utf8(image()).expect("text");
+    let reads = text.replace("    @%again bra LOOP;\n", "");
+    let weak = reads.replace("ld.volatile.global", "ld.global");
+    let writes = |text: &str| text.replace("st.global.f32", "st.release.gpu.global.f32");
+    assert!(reads != text && weak != reads && writes(&weak) != weak);
+    for (text, ordered) in [(writes(&reads), true), (writes(&weak), false), (reads.clone(), false)]
+    {
+        for first in [0, 1] {
+            let streams = with_image("", text.clone().into_bytes());
+            let values = [[INPUT, INPUT, MEMORY], [MEMORY, INPUT, INPUT + 2048]];
+            for at in [first, 1 - first] {
+                launch(WAITS, streams[at], &values[at]);
+            }
+            assert_eq!(found().len(), usize::from(!ordered), "{text}");
+            assert_eq!(possible(), NONE);
+        }
+    }
+    for (text, ordered) in [(reads, true), (weak, false)] {
+        let [a, b] = with_image("", text.into_bytes());
+        launch(WAITS, b, &[MEMORY, INPUT, INPUT + 2048]);
+        begin_call(&CALL, |watch| {
+            let (stream, cell) = (StreamId(a as u64), Cell { address: MEMORY, bytes: 4 });
+            watch.feed.write_value(stream, None, cell, 1);
+        });
+        assert_eq!(found().len(), usize::from(!ordered));
+        let is_flag = |line: &String| line.contains("a flag or a counter, which others may share");
+        assert_eq!(possible().iter().any(is_flag), ordered);
     }
 }
 
