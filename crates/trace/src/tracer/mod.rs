@@ -1,5 +1,9 @@
 //! Recording and collecting spans of GPU work.
 
+mod collect;
+mod span;
+mod states;
+
 use core::fmt;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use core::time::Duration;
@@ -11,7 +15,7 @@ use std::time::Instant;
 use cuda_events::capture::{CaptureMode, ThreadCaptureMode};
 use cuda_events::ext::{EventPool, PooledEvent};
 use cuda_events::sys::{CUresult, Function};
-use cuda_events::{Context, Error, EventFlags, EventRef, Result, Stream, StreamOptions, StreamRef};
+use cuda_events::{Context, Error, EventFlags, Result, Stream, StreamOptions, StreamRef};
 use cuda_timelines::Completion;
 
 #[cfg(doc)]
@@ -20,10 +24,14 @@ use cuda_events::sys::functions::{
     cuThreadExchangeStreamCaptureMode,
 };
 
-use crate::clock::{Clock, Elapsed, Place, Stamp, between};
+use crate::clock::Clock;
 use crate::stream_id::StreamId;
 use crate::thread::{Quiet, Thread, lock};
-use crate::trace::{Args, GpuSpan, Trace};
+use crate::trace::{GpuSpan, Trace};
+use crate::tracer::collect::Collected;
+use crate::tracer::states::{Ended, SHARDS, Shard};
+
+pub use crate::tracer::span::Span;
 
 /// The maximum age of the newest anchor while spans are recorded. The time between two anchors can
 /// be twice that, and can still be rounded to the grid of the device's time stamps.
@@ -38,12 +46,6 @@ const FIRST_ANCHORS: usize = 12;
 
 /// How long the first anchor may take.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// The start of a span that is open longer than this is looked at before its end.
-const LONG: Duration = Duration::from_secs(1);
-
-/// Threads spread over these, so they seldom share one.
-const SHARDS: usize = 16;
 
 /// Records spans of GPU work in the streams of one context, and places them on the host's clock.
 ///
@@ -116,104 +118,6 @@ struct Inner {
 enum HostClock {
     Monotonic,
     Given(Box<dyn Fn() -> Instant + Send + Sync>),
-}
-
-/// The spans of the threads whose numbers have the same remainder.
-#[derive(Default)]
-struct Shard {
-    /// The open spans. A `Span` keeps its index here.
-    open: Vec<Option<Open>>,
-    free: Vec<usize>,
-    ended: Vec<Ended>,
-    /// Events of collected spans, for the next spans of the same threads. The pool is shared by all
-    /// threads, and is slower if it has more events than slots.
-    spare: Vec<PooledEvent>,
-    /// When an anchor may be due. None if that is not known.
-    due: Option<Instant>,
-}
-
-/// A span that was begun.
-struct Open {
-    name: Cow<'static, str>,
-    stream: StreamId,
-    thread: Thread,
-    begun: Instant,
-    start: Start,
-    labels: Option<Box<Labels>>,
-}
-
-/// What a span was given besides its name. Few spans have any.
-#[derive(Default)]
-struct Labels {
-    category: Option<Cow<'static, str>>,
-    args: Args,
-}
-
-enum Start {
-    Recorded(PooledEvent),
-    /// The start, if it was placed before the span's end, so no anchor is kept for it.
-    Known(Box<(Stamp, Place)>),
-}
-
-/// A span that was ended. Its work may be pending.
-struct Ended {
-    open: Open,
-    ended: Instant,
-    end: End,
-}
-
-enum End {
-    Own(PooledEvent),
-    /// A share is with a future, if one waits for the span.
-    Shared(Arc<PooledEvent>),
-}
-
-/// A span whose work is done, and which waits for an anchor after it.
-struct Ready {
-    name: Cow<'static, str>,
-    stream: StreamId,
-    thread: Thread,
-    begun: Instant,
-    ended: Instant,
-    times: Times,
-    labels: Option<Box<Labels>>,
-}
-
-struct Times {
-    start: Stamp,
-    /// The start's place on the host's axis, if it is known.
-    placed: Option<Place>,
-    end: Stamp,
-    duration: Elapsed,
-}
-
-#[derive(Default)]
-struct Collected {
-    /// For each stream in the order in which the spans were ended, which is also the order in which
-    /// their work is done.
-    pending: BTreeMap<StreamId, VecDeque<Ended>>,
-    ready: Vec<Ready>,
-    /// Empty, and as long as what a drain has taken in: the next drain gives it to a shard.
-    taken: Vec<Ended>,
-    failed: usize,
-    /// The first error that no drain has returned.
-    error: Option<Error>,
-}
-
-/// A running span, from [`Tracer::span`].
-///
-/// It borrows neither the stream nor the tracer. If it is dropped without [`end`](Self::end), the
-/// span is not collected, and [`Tracer::dropped`] counts it. The drop makes no driver call, unless
-/// the pool destroys its event.
-#[must_use = "a span that is dropped has no end, and is not kept"]
-pub struct Span {
-    inner: Arc<Inner>,
-    shard: usize,
-    place: usize,
-    /// The event for the end, if the shard had one to spare.
-    spare: Option<PooledEvent>,
-    armed: bool,
-    labels: Option<Box<Labels>>,
 }
 
 impl Tracer {
@@ -291,27 +195,7 @@ impl Tracer {
     /// driver's error, such as one of work that was launched before.
     #[inline]
     pub fn span(&self, stream: &StreamRef, name: impl Into<Cow<'static, str>>) -> Result<Span> {
-        self.begin(stream, name.into())
-    }
-
-    fn begin(&self, stream: &StreamRef, name: Cow<'static, str>) -> Result<Span> {
-        let inner = &self.0;
-        let _quiet = Quiet::new();
-        let begun = inner.host.now();
-        let thread = Thread::current();
-        let shard = shard_of(&thread);
-        let (first, spare, due) = match inner.shard(shard) {
-            Some(mut shard) => (shard.spare.pop(), shard.spare.pop(), shard.is_due(begun)),
-            None => (None, None, false),
-        };
-        if due {
-            inner.keep_anchored(begun, shard);
-        }
-        let start = Start::Recorded(inner.record(stream, first)?);
-        let stream = StreamId::of(stream, &thread);
-        let open = Open { name, stream, thread, begun, start, labels: None };
-        let place = inner.shard(shard).map_or(usize::MAX, |mut shard| shard.open(open));
-        Ok(Span { inner: Arc::clone(inner), shard, place, spare, armed: true, labels: None })
+        Span::begin(&self.0, stream, name.into())
     }
 
     /// Runs `work` within a span, and returns its result. An error of `work` has precedence over an
@@ -553,214 +437,12 @@ impl fmt::Debug for Tracer {
     }
 }
 
-impl Span {
-    /// Adds an argument: a name and a value, which the trace shows with the span.
-    ///
-    /// ```
-    /// # use cuda_events::{Context, Device, Stream, StreamOptions};
-    /// # use cuda_events_trace::Tracer;
-    /// # let soft = cuda_soft_driver::SoftDriver::new();
-    /// # let driver = soft.driver();
-    /// # let context = Context::primary(Device::new(driver, 0)?)?;
-    /// # let stream = Stream::new(&context, StreamOptions::new())?;
-    /// # let tracer = Tracer::new(&context)?;
-    /// let span = tracer.span(&stream, "forward")?.category("model").arg("batch", 8);
-    /// // ... submit work to the stream ...
-    /// span.end(&stream)?;
-    /// # Ok::<(), cuda_events::Error>(())
-    /// ```
-    pub fn arg(mut self, name: impl Into<Cow<'static, str>>, value: impl fmt::Display) -> Self {
-        self.labels().args.push((name.into(), value.to_string()));
-        self
-    }
-
-    /// Sets the category. In the page, spans of one category have one colour; other spans have a
-    /// colour for each name. Perfetto filters by category. A span has no colour by itself: a colour
-    /// shows what belongs together.
-    pub fn category(mut self, category: impl Into<Cow<'static, str>>) -> Self {
-        self.labels().category = Some(category.into());
-        self
-    }
-
-    fn labels(&mut self) -> &mut Labels {
-        self.labels.get_or_insert_default()
-    }
-
-    /// Ends the span: records a second timing event in the stream.
-    ///
-    /// The span's time ends when the work that is in the stream now is done. Usually this is the
-    /// stream in which the span began. With another stream that waits for it, the span lasts until
-    /// the work of that stream is done. The span is shown in the row of the stream in which it
-    /// began.
-    ///
-    /// Driver calls: those of [`Tracer::span`].
-    ///
-    /// [`Tracer`] has an example.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`Tracer::span`]. The span is then counted as dropped.
-    #[inline]
-    pub fn end(self, stream: &StreamRef) -> Result<()> {
-        self.end_in(stream)
-    }
-
-    fn end_in(mut self, stream: &StreamRef) -> Result<()> {
-        let inner = &self.inner;
-        let _quiet = Quiet::new();
-        let spare = self.spare.take().or_else(|| inner.shard(self.shard)?.spare.pop());
-        let end = End::Own(inner.record(stream, spare)?);
-        let ended = inner.host.now();
-        let mut due = false;
-        if let Some(mut shard) = inner.shard(self.shard) {
-            due = shard.is_due(ended);
-            if let Some(mut open) = shard.close(self.place) {
-                open.labels = self.labels.take();
-                shard.ended.push(Ended { open, ended, end });
-            }
-        }
-        if due {
-            inner.keep_anchored(ended, self.shard);
-        }
-        self.armed = false;
-        Ok(())
-    }
-}
-
-impl Drop for Span {
-    fn drop(&mut self) {
-        if !self.armed {
-            return;
-        }
-        let _quiet = Quiet::new();
-        self.inner.dropped.fetch_add(1, Ordering::Relaxed);
-        let forgotten = self.inner.shard(self.shard).and_then(|mut shard| shard.close(self.place));
-        // Given back when the shard is free again.
-        drop((forgotten, self.spare.take()));
-    }
-}
-
-impl fmt::Debug for Span {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Span").finish_non_exhaustive()
-    }
-}
-
 impl HostClock {
     #[inline]
     fn now(&self) -> Instant {
         match self {
             Self::Monotonic => Instant::now(),
             Self::Given(now) => now(),
-        }
-    }
-}
-
-impl Shard {
-    const fn new() -> Self {
-        Self { open: Vec::new(), free: Vec::new(), ended: Vec::new(), spare: Vec::new(), due: None }
-    }
-
-    /// Stores an open span, and returns its index.
-    fn open(&mut self, open: Open) -> usize {
-        if let Some(place) = self.free.pop()
-            && let Some(free) = self.open.get_mut(place)
-        {
-            *free = Some(open);
-            return place;
-        }
-        self.open.push(Some(open));
-        self.open.len() - 1
-    }
-
-    fn is_due(&self, now: Instant) -> bool {
-        self.due.is_none_or(|due| now >= due)
-    }
-
-    fn close(&mut self, place: usize) -> Option<Open> {
-        let open = self.open.get_mut(place)?.take()?;
-        self.free.push(place);
-        Some(open)
-    }
-}
-
-impl End {
-    fn event(&self) -> &EventRef {
-        match self {
-            Self::Own(event) => event,
-            Self::Shared(event) => event,
-        }
-    }
-}
-
-impl Ended {
-    fn times(&self, clock: &mut Clock) -> Result<Times> {
-        // There is an anchor from the first on: see `Tracer::with`.
-        let none = || Error::Driver {
-            function: Function::cuEventElapsedTime,
-            code: CUresult::CUDA_ERROR_NOT_FOUND,
-        };
-        let event = self.end.event();
-        let (start, placed, near) = match &self.open.start {
-            Start::Recorded(start) => {
-                // The first question is also whether it is done.
-                let milliseconds = start.elapsed_ms(event)?;
-                let start = clock.stamp(start)?.ok_or_else(none)?;
-                (start, None, clock.after(start, milliseconds))
-            }
-            Start::Known(known) => (known.0, Some(known.1), None),
-        };
-        let (end, duration) = match near {
-            Some(near) => near,
-            None => {
-                let end = clock.stamp(event)?.ok_or_else(none)?;
-                (end, between(start, end))
-            }
-        };
-        if duration.ns < 0.0 {
-            Err(Error::EndBeforeStart)
-        } else {
-            Ok(Times { start, placed, end, duration })
-        }
-    }
-
-    /// Gives the events to the spare ones of the thread's shard.
-    fn into_ready(self, times: Times, spare: &mut [Vec<PooledEvent>; SHARDS]) -> Ready {
-        let Self { open: Open { name, stream, thread, begun, start, labels }, ended, end } = self;
-        if let Some(spare) = spare.get_mut(shard_of(&thread)) {
-            if let Start::Recorded(event) = start {
-                spare.push(event);
-            }
-            if let End::Own(event) = end {
-                spare.push(event);
-            }
-        }
-        Ready { name, stream, thread, begun, ended, times, labels }
-    }
-
-    /// Returns a future for the span's end. The two share the end's event.
-    fn wait(self) -> (Self, Completion<Arc<PooledEvent>>) {
-        let Self { open, ended, end } = self;
-        let event = match end {
-            End::Own(event) => Arc::new(event),
-            End::Shared(event) => event,
-        };
-        (Self { open, ended, end: End::Shared(Arc::clone(&event)) }, Completion::new(event))
-    }
-
-    /// Drops the span's events, and does not give them to another span, because the driver returned
-    /// an error for them.
-    fn discard(self) {
-        if let Start::Recorded(event) = self.open.start {
-            event.discard();
-        }
-        match self.end {
-            End::Own(event) => event.discard(),
-            End::Shared(event) => {
-                if let Some(event) = Arc::into_inner(event) {
-                    event.discard();
-                }
-            }
         }
     }
 }
@@ -844,276 +526,6 @@ impl Inner {
                 return Ok(false);
             }
             core::hint::spin_loop();
-        }
-    }
-
-    /// Takes in what threads have ended, in the order of the ends. `taken` is empty before.
-    fn take_in(&self, taken: &mut Vec<Ended>) {
-        for shard in &self.shards {
-            let mut shard = lock(shard);
-            if taken.is_empty() && !shard.ended.is_empty() {
-                // Nothing is moved, and the shard has room for as many.
-                core::mem::swap(taken, &mut shard.ended);
-            } else {
-                taken.append(&mut shard.ended);
-            }
-        }
-        // Several threads, or one shard in which threads overtook each other.
-        if !taken.is_sorted_by_key(|span| span.ended) {
-            taken.sort_by_key(|span| span.ended);
-        }
-    }
-
-    /// Takes in what threads have ended, and lets all of it wait.
-    fn queue(&self, collected: &mut Collected) {
-        let Collected { pending, taken, .. } = collected;
-        self.take_in(taken);
-        for span in taken.drain(..) {
-            pending.entry(span.open.stream).or_default().push_back(span);
-        }
-    }
-
-    /// The spans that are done, and whose place on the host's axis is known.
-    fn collect(&self, collected: &mut Collected) -> Vec<GpuSpan> {
-        let _quiet = Quiet::new();
-        let _relaxed = self.relaxed();
-        let Collected { pending, ready, taken, failed, error } = collected;
-        self.take_in(taken);
-        let mut drain = Drain {
-            inner: self,
-            clock: lock(&self.clock),
-            anchored: Anchored::NotTried,
-            given: Vec::with_capacity(ready.len() + taken.len()),
-            ready: Vec::new(),
-            spare: Default::default(),
-            failed,
-            error,
-        };
-        // All times of this drain are seen from the anchors that are done now.
-        if let Err(error) = drain.clock.settle(|| self.now()) {
-            drain.note(error);
-        }
-        for ready in ready.drain(..) {
-            drain.give(ready);
-        }
-        for queue in pending.values_mut() {
-            while let Some(span) = queue.pop_front() {
-                if let Some(span) = drain.look(span) {
-                    queue.push_front(span);
-                    break;
-                }
-            }
-        }
-        pending.retain(|_, queue| !queue.is_empty());
-        for span in taken.drain(..) {
-            let stream = span.open.stream;
-            // The spans that are still in the queue come before it.
-            match pending.get_mut(&stream) {
-                Some(queue) => queue.push_back(span),
-                None => {
-                    if let Some(span) = drain.look(span) {
-                        pending.entry(stream).or_default().push_back(span);
-                    }
-                }
-            }
-        }
-        let Drain { mut clock, given, ready: later, spare, .. } = drain;
-        *ready = later;
-        for (shard, mut spare) in self.shards.iter().zip(spare) {
-            if !spare.is_empty() {
-                lock(shard).spare.append(&mut spare);
-            }
-        }
-        self.look_at_long_ones(&mut clock, pending);
-        clock.forget();
-        given
-    }
-
-    #[inline]
-    fn place(&self, clock: &mut Clock, ready: Ready) -> GpuSpan {
-        let Ready { name, stream, thread, begun, ended, times, labels } = ready;
-        let Labels { category, args } = labels.map_or_else(Labels::default, |labels| *labels);
-        let Times { start, placed, end, duration } = times;
-        let start = placed.unwrap_or_else(|| clock.place(start));
-        let (end, error) = end_of(start, clock.place(end));
-        let at = |ns: f64| self.origin + nanoseconds(ns);
-        GpuSpan {
-            name,
-            category,
-            args,
-            stream,
-            thread,
-            begun,
-            ended,
-            start: at(start.ns),
-            end: at(end),
-            error: not_below(error),
-            duration: nanoseconds(duration.ns),
-            duration_error: not_below(duration.error),
-        }
-    }
-
-    /// Finds the start of spans that are open for long or whose work takes long, so no anchors are
-    /// kept for them.
-    fn look_at_long_ones(
-        &self,
-        clock: &mut Clock,
-        pending: &mut BTreeMap<StreamId, VecDeque<Ended>>,
-    ) {
-        let now = self.host.now();
-        let mut look = |open: &mut Open| {
-            if let Start::Recorded(event) = &open.start
-                && now.saturating_duration_since(open.begun) >= LONG
-                // An error is met again at the end.
-                && let Ok(Some(start)) = clock.stamp(event)
-                && clock.newest().is_some_and(|newest| start.device <= newest)
-            {
-                open.start = Start::Known(Box::new((start, clock.place(start))));
-            }
-        };
-        for shard in &self.shards {
-            lock(shard).open.iter_mut().flatten().for_each(&mut look);
-        }
-        pending.values_mut().flatten().for_each(|ended| look(&mut ended.open));
-    }
-}
-
-/// What one drain works with.
-struct Drain<'a> {
-    inner: &'a Inner,
-    clock: MutexGuard<'a, Clock>,
-    anchored: Anchored,
-    given: Vec<GpuSpan>,
-    /// The spans without a done anchor after them, and those behind them in their streams. The next
-    /// drain looks at them first.
-    ready: Vec<Ready>,
-    spare: [Vec<PooledEvent>; SHARDS],
-    failed: &'a mut usize,
-    error: &'a mut Option<Error>,
-}
-
-/// Whether this drain has recorded an anchor.
-#[derive(Clone, Copy, PartialEq)]
-enum Anchored {
-    NotTried,
-    Tried,
-    /// It failed, and no later one will be better.
-    Failed,
-}
-
-impl Drain<'_> {
-    /// Gives a span back if its work is pending.
-    #[inline]
-    fn look(&mut self, span: Ended) -> Option<Ended> {
-        match span.times(&mut self.clock) {
-            Err(Error::NotReady { .. }) => return Some(span),
-            Ok(times) => {
-                let ready = span.into_ready(times, &mut self.spare);
-                self.give(ready);
-            }
-            Err(error) => {
-                *self.failed += 1;
-                span.discard();
-                self.note(error);
-            }
-        }
-        None
-    }
-
-    #[cold]
-    fn note(&mut self, error: Error) {
-        self.error.get_or_insert(error);
-    }
-
-    /// Places a span, if there is an anchor after it and none of its stream is kept back.
-    #[inline]
-    fn give(&mut self, ready: Ready) {
-        if self.is_anchored(ready.times.end)
-            && !self.ready.iter().any(|kept| kept.stream == ready.stream)
-        {
-            let span = self.inner.place(&mut self.clock, ready);
-            self.given.push(span);
-        } else {
-            self.ready.push(ready);
-        }
-    }
-
-    #[inline]
-    fn is_anchored(&mut self, end: Stamp) -> bool {
-        self.clock.newest().is_some_and(|newest| end.device <= newest) || self.anchor(end)
-    }
-
-    /// All that was done before this drain comes before an anchor that the drain records.
-    #[cold]
-    #[inline(never)]
-    fn anchor(&mut self, end: Stamp) -> bool {
-        if self.anchored == Anchored::NotTried {
-            self.anchored = Anchored::Tried;
-            let (inner, clock) = (self.inner, &mut self.clock);
-            // One that is pending may be stamped before the spans.
-            let done = clock.settle(|| inner.now()).and_then(|settled| {
-                let done = inner.anchor(clock)?;
-                if done && !settled { inner.anchor(clock) } else { Ok(done) }
-            });
-            if let Err(error) = done {
-                self.note(error);
-                self.anchored = Anchored::Failed;
-            }
-        }
-        self.anchored == Anchored::Failed
-            || self.clock.newest().is_some_and(|newest| end.device <= newest)
-    }
-}
-
-/// The end of a span, and the error of its places. Start and end may be placed by different
-/// anchors, so the end may come out before the start.
-#[inline]
-fn end_of(start: Place, end: Place) -> (f64, f64) {
-    (end.ns.max(start.ns), start.error.max(end.error))
-}
-
-/// Returns the shard of a thread's spans.
-fn shard_of(thread: &Thread) -> usize {
-    thread.number() as usize % SHARDS
-}
-
-/// The nearest whole number of nanoseconds. `f64::round` is a slow call on many targets.
-fn nanoseconds(ns: f64) -> Duration {
-    Duration::from_nanos((ns.max(0.0) + 0.5) as u64)
-}
-
-/// The next whole number of nanoseconds.
-fn not_below(ns: f64) -> Duration {
-    let whole = ns as u64;
-    Duration::from_nanos(whole.saturating_add(u64::from((whole as f64) < ns)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_span_does_not_end_before_its_start() {
-        let place = |ns, error| Place { ns, error };
-        assert_eq!(end_of(place(10.0, 1.0), place(15.0, 2.0)), (15.0, 2.0));
-        assert_eq!(end_of(place(10.0, 3.0), place(15.0, 2.0)), (15.0, 3.0));
-        assert_eq!(end_of(place(10.0, 1.0), place(9.0, 2.0)), (10.0, 2.0));
-    }
-
-    #[test]
-    fn times_are_rounded_and_bounds_are_rounded_up() {
-        for (ns, nearest, bound) in [
-            (-7.0, 0, 0),
-            (0.0, 0, 0),
-            (0.25, 0, 1),
-            (0.5, 1, 1),
-            (41.0, 41, 41),
-            (41.5, 42, 42),
-            (1e15 + 0.25, 1_000_000_000_000_000, 1_000_000_000_000_001),
-            (f64::INFINITY, u64::MAX, u64::MAX),
-        ] {
-            assert_eq!(nanoseconds(ns), Duration::from_nanos(nearest), "{ns}");
-            assert_eq!(not_below(ns), Duration::from_nanos(bound), "{ns}");
         }
     }
 }
