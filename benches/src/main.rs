@@ -3,12 +3,12 @@
 //!     events-bench measure --driver null|soft|native [--out FILE] [--rounds N] [--quick]
 //!                          [--only operations,loading,timelines]
 //!     events-bench loops   --driver null|soft|native --calls N
-//!     events-bench report  FILE [--driver NAME] [--against EARLIER]
+//!     events-bench report  FILE [--driver NAME]
 //!
 //! With a word in `EVENTS_BENCH_MATCHING`, `measure` times only operations whose names contain it.
 //!
-//! `measure` writes lines of JSON, `loops` runs the loops for callgrind, `report` prints a
-//! table of the measurements, and with `--against` names what became worse than in an earlier file. The libraries of the null and the software driver are in the program's folder.
+//! `measure` writes lines of JSON, `loops` runs the loops for callgrind, `report` prints a table of the
+//! measurements. The libraries of the null and the software driver are in the program's folder.
 
 mod loops;
 mod processes;
@@ -50,13 +50,10 @@ fn main() -> ExitCode {
             _ => usage(),
         },
         "report" => match options.words.get(1) {
-            Some(file) => match &options.against {
-                Some(earlier) => against(&rows(file), &rows(earlier)),
-                None => {
-                    print!("{}", report::report(&rows(file), options.driver.as_deref()));
-                    ExitCode::SUCCESS
-                }
-            },
+            Some(file) => {
+                print!("{}", report::report(&rows(file), options.driver.as_deref()));
+                ExitCode::SUCCESS
+            }
             None => usage(),
         },
         processes::LOAD => processes::load(),
@@ -74,7 +71,7 @@ const USAGE: &str = "\
 usage: events-bench measure --driver null|soft|native [--out FILE] [--rounds N] [--quick]
                             [--only PART,PART]
        events-bench loops   --driver null|soft|native --calls N
-       events-bench report  FILE [--driver NAME] [--against EARLIER]
+       events-bench report  FILE [--driver NAME]
 
 --rounds=30 is the same as --rounds 30. The first lines of benches/src/main.rs have the details.";
 
@@ -100,7 +97,6 @@ struct Options {
     driver: Option<String>,
     out: Option<String>,
     only: Option<String>,
-    against: Option<String>,
     rounds: Option<usize>,
     calls: Option<u64>,
     quick: bool,
@@ -116,7 +112,6 @@ impl Options {
                 Long("driver") => options.driver = Some(arguments.value()?.string()?),
                 Long("out") => options.out = Some(arguments.value()?.string()?),
                 Long("only") => options.only = Some(arguments.value()?.string()?),
-                Long("against") => options.against = Some(arguments.value()?.string()?),
                 Long("rounds") => options.rounds = Some(arguments.value()?.parse()?),
                 Long("calls") => options.calls = Some(arguments.value()?.parse()?),
                 Long("quick") => options.quick = true,
@@ -151,22 +146,6 @@ fn rows(file: &str) -> Vec<Value> {
         fail(&format!("{file} is empty"));
     }
     rows
-}
-
-/// Names what became worse, and fails if something did or nothing could be compared.
-fn against(now: &[Value], earlier: &[Value]) -> ExitCode {
-    let mut total = 0;
-    let mut all = Vec::new();
-    for driver in report::drivers(now) {
-        let (compared, worse) = report::compare(now, earlier, driver);
-        total += compared;
-        all.extend(worse);
-    }
-    for line in &all {
-        println!("worse: {line}");
-    }
-    println!("{total} figures compared, {} worse", all.len());
-    if total > 0 && all.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// Runs with this driver as the one that the system's search finds: cudarc has no other way to be

@@ -1,18 +1,18 @@
-//! One plain table of what was measured, with the goals beside it, and the comparison of two runs.
+//! One plain table of what was measured, with the goals beside it.
 
 use core::fmt::Write;
 
 use serde_json::Value;
 
 /// One figure of a run.
-pub struct Figure {
-    pub name: String,
+struct Figure {
+    name: String,
     unit: &'static str,
     /// Of the same thing in C, if it was measured in the same run.
     c: Option<f64>,
     ours: f64,
     /// Ours over C in the same round: the median, the 10th and the 90th percentile.
-    pub ratio: Option<[f64; 3]>,
+    ratio: Option<[f64; 3]>,
     /// cudarc's over C.
     cudarc: Option<f64>,
 }
@@ -74,7 +74,7 @@ pub fn measured_twice<'a>(rows: &'a [Value], driver: &str) -> Option<&'a str> {
 }
 
 /// What the rows of a driver say, a figure each.
-pub fn figures(rows: &[Value], driver: &str) -> Vec<Figure> {
+fn figures(rows: &[Value], driver: &str) -> Vec<Figure> {
     let rows: Vec<&Value> = rows.iter().filter(|row| row["driver"] == driver).collect();
     let mut figures = Vec::new();
     for row in &rows {
@@ -233,59 +233,4 @@ fn write_table<const COLUMNS: usize>(out: &mut String, table: &[[String; COLUMNS
         let _ = writeln!(out, "| {} |", cells.join(" | "));
     }
     out.push('\n');
-}
-
-/// By how much a ratio may exceed the spread of the earlier run.
-const WORSE: f64 = 1.1;
-
-/// The figures whose ratio to C exceeds the 90th percentile of an earlier run by more than a tenth,
-/// and how many were compared.
-pub fn compare(now: &[Value], earlier: &[Value], driver: &str) -> (usize, Vec<String>) {
-    let earlier = figures(earlier, driver);
-    let mut compared = 0;
-    let mut worse = Vec::new();
-    for figure in figures(now, driver) {
-        let before = earlier.iter().find(|other| other.name == figure.name);
-        let (Some([ratio, ..]), Some([was, _, high])) =
-            (figure.ratio, before.and_then(|figure| figure.ratio))
-        else {
-            continue;
-        };
-        compared += 1;
-        if ratio > high * WORSE {
-            worse.push(format!(
-                "{}: {ratio:.3} x C, and {was:.3} (at most {high:.3}) before",
-                figure.name
-            ));
-        }
-    }
-    (compared, worse)
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use super::compare;
-
-    fn run(ratio: f64, high: f64) -> Vec<Value> {
-        let spread = |median: f64| json!({"median": median, "p10": median, "p90": high});
-        vec![
-            json!({"kind": "time", "driver": "soft", "operation": "record",
-                "implementation": "c", "ns": spread(10.0)}),
-            json!({"kind": "time", "driver": "soft", "operation": "record",
-                "implementation": "safe", "ns": spread(10.0 * ratio), "ratio": spread(ratio)}),
-        ]
-    }
-
-    #[test]
-    fn worse_is_what_exceeds_the_spread_by_more_than_a_tenth() {
-        let earlier = run(1.0, 1.2);
-        for (ratio, worse) in [(1.0, 0), (1.3, 0), (1.319, 0), (1.321, 1), (9.0, 1)] {
-            let (compared, found) = compare(&run(ratio, ratio), &earlier, "soft");
-            assert_eq!((compared, found.len()), (1, worse), "{ratio}");
-        }
-        // Nothing in common is no comparison, which the caller must say.
-        assert_eq!(compare(&earlier, &earlier, "native"), (0, Vec::new()));
-    }
 }
