@@ -9,4 +9,5 @@ mod harness;
 mod loading;
 mod restoring;
 mod scenarios;
+mod timelines;
 mod versions;
