@@ -32,6 +32,26 @@ pub(super) fn small_result(p: &Program) {
     p.read(66);
 }
 
+/// The bytes before the first one and after the last one are nobody else's.
+pub(super) fn next_bytes(p: &Program) {
+    for at in [63, 192] {
+        p.download(64, 128);
+        p.read(at);
+        p.synchronize();
+        // With the pages as the copy of another size has them.
+        p.download(64, 128);
+        p.write(at);
+        p.synchronize();
+    }
+}
+
+/// The driver writes a handle there: it is no access of the program's own.
+pub(super) fn handle_in_pinned_memory(p: &Program) {
+    p.download(0, LARGE);
+    p.cuda.cuEventCreate(p.at(64).cast(), 2);
+    p.synchronize();
+}
+
 /// The driver has read it when the call returns, but only if the stream has nothing to do.
 pub(super) fn small_source(p: &Program) {
     p.upload(0, 512);

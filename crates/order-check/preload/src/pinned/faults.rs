@@ -187,10 +187,10 @@ fn is_ours() -> bool {
     let mut now = Kernel { handler: 0, flags: 0, restorer: 0, mask: 0 };
     let none: *const Kernel = core::ptr::null();
     // SAFETY: a place for the action, with the system's size of a set of signals.
-    let code = unsafe {
-        libc::syscall(libc::SYS_rt_sigaction, libc::SIGSEGV, none, &raw mut now, size_of::<u64>())
-    };
-    code == 0 && now.handler == on_fault as *const () as usize
+    unsafe {
+        libc::syscall(libc::SYS_rt_sigaction, libc::SIGSEGV, none, &raw mut now, size_of::<u64>());
+    }
+    now.handler == on_fault as *const () as usize
 }
 
 /// `sigaction` of the program: for SIGSEGV it is kept, and the handler of this library stays. Handlers
@@ -209,8 +209,7 @@ pub unsafe fn sigaction(
     let action = unsafe { action.as_ref() }.copied();
     if signal != libc::SIGSEGV || !INSTALLED.load(Ordering::Acquire) {
         let mut action = action;
-        let masks = signal != libc::SIGSEGV && super::may_be_on();
-        if let Some(action) = action.as_mut().filter(|_| masks) {
+        if let Some(action) = action.as_mut().filter(|_| super::may_be_on()) {
             // SAFETY: a set of signals.
             unsafe { libc::sigdelset(&mut action.sa_mask, libc::SIGSEGV) };
         }
@@ -271,19 +270,23 @@ pub unsafe fn signal(
         let old = real();
         return if is_own(old) { libc::SIG_DFL } else { old };
     }
-    let mut action = default_action();
-    action.sa_sigaction = handler;
-    action.sa_flags = flags;
-    if flags & libc::SA_NODEFER == 0 {
-        // SAFETY: a set of signals. A wrong signal is refused below.
-        unsafe { libc::sigaddset(&mut action.sa_mask, signal) };
-    }
-    let mut old = default_action();
+    let (action, mut old) = (action_of(signal, handler, flags), default_action());
     // SAFETY: as the caller says.
     if unsafe { sigaction(signal, &action, &mut old) } != 0 {
         return libc::SIG_ERR;
     }
     old.sa_sigaction
+}
+
+/// The action that the C library sets for a handler by `signal`, with these flags.
+fn action_of(signal: c_int, handler: usize, flags: c_int) -> libc::sigaction {
+    let mut action = default_action();
+    (action.sa_sigaction, action.sa_flags) = (handler, flags);
+    if flags & libc::SA_NODEFER == 0 {
+        // SAFETY: a set of signals.
+        unsafe { libc::sigaddset(&mut action.sa_mask, signal) };
+    }
+    action
 }
 
 /// `pthread_sigmask` of the program: SIGSEGV stays unblocked, as a fault that is blocked ends the
@@ -544,5 +547,75 @@ unsafe fn chain(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void)
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn has(action: &libc::sigaction, signal: c_int) -> bool {
+        // SAFETY: a set of signals.
+        unsafe { libc::sigismember(&action.sa_mask, signal) == 1 }
+    }
+
+    /// The system calls it as it would call the program's, and never but once.
+    #[test]
+    fn the_handler_has_the_flags_and_the_mask_of_the_programs() {
+        let always = libc::SA_SIGINFO;
+        for (handler, flags, expected, masked) in [
+            (libc::SIG_DFL, libc::SA_NODEFER, libc::SA_ONSTACK | libc::SA_RESTART, false),
+            (libc::SIG_IGN, 0, libc::SA_ONSTACK | libc::SA_RESTART, false),
+            (0x1000, libc::SA_RESETHAND | libc::SA_NODEFER, libc::SA_NODEFER, true),
+            (0x1000, libc::SA_ONSTACK, libc::SA_ONSTACK, true),
+        ] {
+            let mut theirs = action_of(libc::SIGUSR1, handler, flags & !libc::SA_NODEFER);
+            theirs.sa_flags = flags;
+            let own = own_action(&theirs);
+            assert_eq!(own.sa_flags, expected | always, "{handler:#x} {flags:#x}");
+            assert_eq!(has(&own, libc::SIGUSR1), masked, "{handler:#x} {flags:#x}");
+            assert_eq!(own.sa_sigaction, on_fault as *const () as usize);
+        }
+        // As System V's `signal` has it, and as others do.
+        for (flags, masked) in [(libc::SA_RESETHAND | libc::SA_NODEFER, false), (0, true)] {
+            let action = action_of(libc::SIGSEGV, 0x1000, flags);
+            assert_eq!((has(&action, libc::SIGSEGV), action.sa_flags), (masked, flags));
+        }
+    }
+
+    /// An access that no entry explains is tried again once: another thread may have lifted the page.
+    #[test]
+    fn a_fault_without_a_cause_is_tried_again_once() {
+        const ADDRESS: usize = 16;
+        let explained = |code: c_int, address: usize| {
+            let mut info = [0_usize; size_of::<libc::siginfo_t>() / size_of::<usize>()];
+            info[1] = code as usize;
+            info[ADDRESS / size_of::<usize>()] = address;
+            // SAFETY: the system's structure for a fault, and registers that are all 0.
+            unsafe { is_explained(info.as_ptr().cast(), &core::mem::zeroed()) }
+        };
+        let all = [(SEGV_ACCERR, 0x10), (SEGV_ACCERR, 0x10), (SEGV_ACCERR, 0x20), (1, 0x30)];
+        let tried = std::thread::spawn(move || all.map(|(code, at)| explained(code, at)));
+        assert_eq!(tried.join().expect("no panic"), [true, false, true, false]);
+    }
+
+    /// The stack begins with the instruction, or has it alone: if it is not there, and after many.
+    #[test]
+    fn an_access_has_its_instruction() {
+        let _turn = crate::hooks::tests::TURN.lock();
+        accesses::take();
+        let before = WALKS.swap(0, Ordering::Relaxed);
+        let frames = |instruction| {
+            note([0, 1], false, "a load", instruction);
+            accesses::take().pop().expect("it was noted").1.frames
+        };
+        let whole = frames(0);
+        let from = whole[2];
+        assert!(whole[..4].iter().all(|frame| *frame != 0), "{whole:x?}");
+        assert_eq!(frames(from)[..2], whole[2..4]);
+        assert_eq!(frames(0x1234)[..2], [0x1234, 0]);
+        WALKS.store(MOST_WALKS, Ordering::Relaxed);
+        assert_eq!(frames(from)[..2], [from, 0]);
+        WALKS.store(before, Ordering::Relaxed);
     }
 }

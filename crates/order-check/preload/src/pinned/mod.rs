@@ -102,10 +102,23 @@ mod tests {
             }
             real(libc::SIG_BLOCK);
             assert_eq!((mask(libc::SIG_UNBLOCK), blocked()), (0, [false; 2]));
-            // It may be on some day; if not, the program has its own way.
+            // It may be on some day; if not, the program has its own way, also in its handlers.
+            let mut action = faults::default_action();
+            action.sa_mask = both;
             for (state, blocks) in [(UNDECIDED, false), (OFF, true)] {
                 STATE.store(state, Ordering::Relaxed);
                 assert_eq!((mask(libc::SIG_BLOCK), blocked()), (0, [blocks, true]));
+                let mut found = faults::default_action();
+                // SAFETY: an action, and a place for one.
+                let codes = unsafe {
+                    let none = core::ptr::null_mut();
+                    let set = faults::sigaction(libc::SIGUSR2, &action, none);
+                    [set, faults::sigaction(libc::SIGUSR2, core::ptr::null(), &mut found)]
+                };
+                let masked = [libc::SIGSEGV, libc::SIGUSR1]
+                    // SAFETY: a set of signals.
+                    .map(|signal| unsafe { libc::sigismember(&found.sa_mask, signal) == 1 });
+                assert_eq!((codes, masked), ([0; 2], [blocks, true]));
             }
         };
         std::thread::spawn(work).join().expect("no panic");
