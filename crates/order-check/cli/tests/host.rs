@@ -164,6 +164,11 @@ const PLANTED: &[Role<2>] = &[
     ("other_thread", pages::other_thread, [TO_HOST, LOAD]),
     ("shared_page", pages::shared_page, [TO_HOST, LOAD]),
     ("written", calls::written, [TO_HOST, "  reads    write on thread"]),
+    (
+        "read_into_a_later_copy",
+        calls::read_into_a_later_copy,
+        [TO_DEVICE, "  writes   read on thread"],
+    ),
     ("read_into", calls::read_into, [TO_DEVICE, "  writes   read on thread"]),
     ("stored", calls::stored, [TO_HOST, "  reads    fwrite on thread"]),
     ("own_faults", signals::own_faults, [TO_HOST, LOAD]),
@@ -218,6 +223,11 @@ const CORRECT: &[Role<1>] = &[
     ("released", flags::released, ["2 copies and kernels with memory of the host were watched"]),
     ("many_values", flags::many_values, ["6 values that streams write counted as seen at once"]),
     ("freed", memory::freed, ["3 copies and kernels with memory of the host were watched"]),
+    ("same_copy", pages::same_copy,
+        ["10 copies and kernels with memory of the host were watched, with 2 calls of mprotect"]),
+    ("registered_part", memory::registered_part,
+        ["1 time a copy or kernel was not watched: the pages of registered memory have other"]),
+    ("handler_of_faults_reads", signals::handler_of_faults_reads, ["1 copies and kernels"]),
     ("ten_copies", pages::ten_copies,
         ["10 copies and kernels with memory of the host were watched, with 20 calls of mprotect"]),
 ];
@@ -323,6 +333,11 @@ fn a_crash_is_a_crash() {
             match &*role {
                 "null" => std::ptr::without_provenance_mut::<u8>(16).write_volatile(1),
                 "raised" => _ = libc::raise(libc::SIGSEGV),
+                // The system ignores only what is sent.
+                "ignored fault" => {
+                    libc::signal(libc::SIGSEGV, libc::SIG_IGN);
+                    std::ptr::without_provenance_mut::<u8>(16).write_volatile(1);
+                }
                 "ignored" => {
                     libc::signal(libc::SIGSEGV, libc::SIG_IGN);
                     libc::raise(libc::SIGSEGV);
@@ -354,7 +369,7 @@ fn a_crash_is_a_crash() {
         }
         unreachable!("it has ended");
     }
-    for role in ["null", "raised", "once", "registered", "read-only"] {
+    for role in ["null", "raised", "once", "registered", "ignored fault", "read-only"] {
         let status = start("a_crash_is_a_crash", role, |_| ()).output.status;
         assert_eq!(status.signal(), Some(libc::SIGSEGV), "{role}: {status}");
     }

@@ -57,6 +57,19 @@ pub(super) fn read_beside(p: &Program) {
 
 /// A copy is submitted while a thread waits for data in the same page.
 pub(super) fn read_beside_a_later_copy(p: &Program) {
+    read_at(p, 1000, |p| p.download(0, 100));
+}
+
+/// The copy reads the bytes for which a thread waits.
+pub(super) fn read_into_a_later_copy(p: &Program) {
+    read_at(p, 50, |p| {
+        p.upload(0, LARGE);
+        p.wait();
+    });
+}
+
+/// A thread reads ten bytes into pinned memory. While it waits for them, this is done.
+fn read_at(p: &Program, at: usize, meanwhile: fn(&Program)) {
     let [read, write] = pipe();
     let (sender, receiver) = mpsc::channel();
     std::thread::scope(|scope| {
@@ -64,7 +77,7 @@ pub(super) fn read_beside_a_later_copy(p: &Program) {
             // SAFETY: it has no preconditions.
             sender.send(unsafe { libc::gettid() }).expect("the other thread lives");
             // SAFETY: pinned memory.
-            let got = unsafe { libc::read(read.as_raw_fd(), p.at(1000).cast(), 10) };
+            let got = unsafe { libc::read(read.as_raw_fd(), p.at(at).cast(), 10) };
             assert_eq!(got, 10, "{}", std::io::Error::last_os_error());
         });
         let thread = receiver.recv().expect("the other thread lives");
@@ -73,7 +86,7 @@ pub(super) fn read_beside_a_later_copy(p: &Program) {
         while !fs::read_to_string(&call).is_ok_and(|call| call.starts_with("0 ")) {
             std::thread::yield_now();
         }
-        p.download(0, 100);
+        meanwhile(p);
         // SAFETY: so many bytes.
         assert_eq!(unsafe { libc::write(write.as_raw_fd(), [1u8; 10].as_ptr().cast(), 10) }, 10);
         reader.join().expect("it has read");

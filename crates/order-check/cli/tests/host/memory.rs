@@ -15,6 +15,16 @@ pub(super) fn four_pages() -> *mut u8 {
 }
 
 /// Registered memory: pages that it has for itself.
+/// A part of a page, which has other things of the program.
+pub(super) fn registered_part(p: &Program) {
+    // SAFETY: within the pages.
+    let memory = unsafe { four_pages().add(100) };
+    p.cuda.cuMemHostRegister_v2(memory, 64, 0);
+    p.cuda.cuMemcpyDtoHAsync_v2(memory, p.device, 64, p.stream);
+    p.synchronize();
+    p.cuda.cuMemHostUnregister(memory);
+}
+
 pub(super) fn registered(p: &Program) {
     // SAFETY: within the pages.
     let memory = unsafe { four_pages().add(100) };

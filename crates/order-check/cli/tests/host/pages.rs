@@ -145,6 +145,12 @@ pub(super) fn nothing_to_read(p: &Program) {
     p.read(5);
 }
 
+/// The same copy again and again: its pages are protected once, and lifted once.
+pub(super) fn same_copy(p: &Program) {
+    (0..10).for_each(|_| p.download(0, LARGE));
+    p.synchronize();
+}
+
 /// Each copy is protected and lifted by one call each.
 pub(super) fn ten_copies(p: &Program) {
     for _ in 0..5 {

@@ -82,10 +82,33 @@ pub(super) fn blocked(p: &Program) {
 pub(super) static HANDLED: AtomicUsize = AtomicUsize::new(0);
 
 /// Reads the byte whose address it finds.
-pub(super) extern "C" fn reads_in_handler(_: c_int) {
+extern "C" fn reads_in_handler(_: c_int) {
     let at: *const u8 = std::ptr::with_exposed_provenance(HANDLED.load(Ordering::Relaxed));
     // SAFETY: pinned memory.
     unsafe { at.read_volatile() };
+}
+
+/// The program's own handler of faults looks at what a copy writes: it cannot have another fault.
+pub(super) fn handler_of_faults_reads(p: &Program) {
+    extern "C" fn reads_too(signal: c_int, info: *mut libc::siginfo_t, more: *mut c_void) {
+        reads_in_handler(signal);
+        own_handler(signal, info, more);
+    }
+    // SAFETY: a new page, and an action for SIGSEGV.
+    let page = unsafe {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANON;
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = reads_too as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO;
+        assert_eq!(libc::sigaction(libc::SIGSEGV, &action, std::ptr::null_mut()), 0);
+        libc::mmap(std::ptr::null_mut(), PAGE, libc::PROT_NONE, flags, -1, 0)
+    };
+    HANDLED.store(p.pinned.expose_provenance(), Ordering::Relaxed);
+    p.download(0, LARGE);
+    // SAFETY: the program's page, which its handler opens.
+    unsafe { page.cast::<u8>().write_volatile(1) };
+    assert_eq!(FAULTS.load(Ordering::Relaxed), 1);
+    p.synchronize();
 }
 
 /// A handler that blocks all signals has a fault like any other code.

@@ -5,7 +5,7 @@ use core::fmt::Write as _;
 
 use cuda_events::sys::more::{CUlaunchConfig, CUmemLocation};
 
-use crate::call::{Bytes, Code, NOT_READY, OK, read, thread};
+use crate::call::{Bytes, Code, OK, read, thread};
 use crate::guard;
 use crate::hooks::destroyed;
 use crate::pinned::faults::Inside;
@@ -107,7 +107,7 @@ pub(crate) fn run(
             }
         });
         let code = hook();
-        if code != OK && code != NOT_READY && ORDERS.iter().any(|part| name.contains(part)) {
+        if code != OK && ORDERS.iter().any(|part| name.contains(part)) {
             let mut stream = None;
             arguments(false, &mut |argument, handle, _| {
                 stream = stream.or(handle.filter(|_| argument == "stream"));

@@ -565,3 +565,125 @@ fn what_was_looked_up_is_in_front_of_the_function() {
     place.store(before, Ordering::Relaxed);
     super::EXPORTED.write().expect("nobody panics with it").clear();
 }
+
+/// What the driver has refused is no copy, whether it would have waited for the next call or not.
+#[test]
+fn a_refused_copy_is_none() {
+    let _turn = TURN.lock();
+    const MEMORY: Address = 0x1000_0000_0000;
+    with_context();
+    let mut stream = 0x100;
+    streams::create(&CALL, || OK, &mut stream, 1);
+    begin_call(&CALL, |watch| watch.allocated(MEMORY, 4096, Memory::Device));
+    let pageable = [0_u8; 64];
+    let there = core::ptr::from_ref(&pageable).expose_provenance() as Address;
+    for (from, code, copies) in [
+        (Block::device(MEMORY + 256), 1, 0),
+        (Block::host(there), 1, 0),
+        (Block::device(MEMORY + 256), OK, 1),
+        (Block::host(there), OK, 2),
+    ] {
+        let blocks = [Block::device(MEMORY), from];
+        copies::copy(&CALL, || code, blocks, [64, 1, 1], Some(stream));
+        let seen = begin_call(&CALL, |watch| watch.seen.copies);
+        assert_eq!(seen, Some(copies), "{code}");
+    }
+}
+
+/// What the driver says of each address.
+static ANSWER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(OK);
+
+extern "C" fn answers(_: *mut c_void, _: u32, _: Address) -> Code {
+    ANSWER.load(Ordering::Relaxed)
+}
+
+extern "C" fn forty_bytes(base: *mut Address, bytes: *mut usize, address: Address) -> Code {
+    // SAFETY: places for the answers.
+    unsafe { (*base, *bytes) = (address - 24, 64) };
+    OK
+}
+
+fn with_answers() {
+    let resolve = |name: &CStr| match name.to_bytes() {
+        b"cuCtxGetCurrent" => context as *mut c_void,
+        b"cuCtxGetDevice" => device as *mut c_void,
+        b"cuPointerGetAttribute" => answers as *mut c_void,
+        b"cuMemGetAddressRange_v2" => forty_bytes as *mut c_void,
+        _ => core::ptr::null_mut(),
+    };
+    start(&resolve, &Settings::from_text("log=/dev/null").expect("it is valid"));
+}
+
+/// After the release of a primary context the driver may not say at once whether memory is gone: it is
+/// asked with each call until it does.
+#[test]
+fn memory_is_gone_once_the_driver_says_so() {
+    let _turn = TURN.lock();
+    const MEMORY: Address = 0x1000_0000_0000;
+    const NOT_INITIALIZED: Code = 3;
+    const NO_MEMORY: Code = 1;
+    for (last, left) in [(OK, 1), (NO_MEMORY, 0)] {
+        with_answers();
+        begin_call(&CALL, |watch| watch.allocated(MEMORY, 4096, Memory::Device));
+        ANSWER.store(NOT_INITIALIZED, Ordering::Relaxed);
+        memory::release_context(&CALL, || OK);
+        let count = || begin_call(&CALL, |watch| watch.memory.at.len());
+        assert_eq!(count(), Some(1));
+        ANSWER.store(last, Ordering::Relaxed);
+        assert_eq!(count(), Some(left));
+        // It is asked no longer.
+        ANSWER.store(NO_MEMORY, Ordering::Relaxed);
+        assert_eq!(count(), Some(left));
+    }
+    ANSWER.store(OK, Ordering::Relaxed);
+}
+
+/// An object has the bytes that the call says, or else those that the driver says; none is no memory.
+#[test]
+fn memory_of_an_object_has_its_bytes() {
+    let _turn = TURN.lock();
+    const MEMORY: Address = 0x1000_0000_0000;
+    with_answers();
+    let bytes = || {
+        let bytes = |watch: &mut crate::watch::Watch| Some(watch.memory.at.get(&MEMORY)?.bytes);
+        begin_call(&CALL, bytes).flatten()
+    };
+    memory::owns(&CALL, 50, MEMORY, 0);
+    memory::owns(&CALL, 50, 0, 64);
+    assert_eq!(bytes(), None);
+    memory::map_resource(&CALL, || OK, &mut { MEMORY }, &mut 256, 60);
+    assert_eq!(bytes(), Some(256));
+    memory::map_resource(&CALL, || OK, &mut { MEMORY }, core::ptr::null_mut(), 61);
+    assert_eq!(bytes(), Some(40));
+}
+
+/// A free waits for the device of its memory, if that is known, and nothing is assumed then.
+#[test]
+fn a_free_assumes_only_what_is_not_known() {
+    let _turn = TURN.lock();
+    const MEMORY: Address = 0x1000_0000_0000;
+    for (kind, assumed) in [(Memory::Device, 0), (Memory::Managed, 1)] {
+        with_answers();
+        begin_call(&CALL, |watch| {
+            watch.contexts.devices.insert(78, 1);
+            watch.allocated(MEMORY, 4096, kind);
+        });
+        memory::free(&CALL, || OK, MEMORY);
+        let count = begin_call(&CALL, |watch| watch.feed.assumed().count());
+        assert_eq!(count, Some(assumed), "{kind:?}");
+    }
+}
+
+/// A program may ask for the context of a green one again and again.
+#[test]
+fn a_context_stands_for_a_green_one_once() {
+    let _turn = TURN.lock();
+    const GREEN: Handle = 0x500;
+    with_context();
+    streams::green(&CALL, || OK, &mut { GREEN }, 0);
+    for (context, count) in [(0x600, 1), (0x600, 1), (0x700, 2)] {
+        streams::context_from_green(&CALL, || OK, &mut { context }, GREEN);
+        let all = begin_call(&CALL, |watch| watch.contexts.greens[&GREEN].1.len());
+        assert_eq!(all, Some(count));
+    }
+}

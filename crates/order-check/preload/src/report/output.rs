@@ -480,10 +480,9 @@ impl Output {
 
     /// `certainty` is what is known of a launch's accesses.
     fn report(&mut self, finding: Finding, certainty: Option<(&str, &str)>) {
+        // Only records are given without a report, and only if their class is on.
         let Some(report) = finding.report() else {
-            if self.settings.has(Kind::Records) {
-                self.findings.add(finding, Kind::Records.name());
-            }
+            self.findings.add(finding, Kind::Records.name());
             return;
         };
         let kind = Kind::of(report);
