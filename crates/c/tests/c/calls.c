@@ -220,7 +220,7 @@ static void sharing(CUstream raw) {
     unsigned char bytes[CUTL_MEMORY_TIMELINE_BYTES], of_memory[CUTL_MEMORY_TIMELINE_BYTES];
     size_t length;
     ptrdiff_t descriptor;
-    uint64_t value;
+    uint64_t value, reached;
     cutl_exporter state;
     OK(cutl_stream_adopt(NULL, raw, &stream));
     OK(cutl_file_create(NULL, 0, &file));
@@ -234,6 +234,8 @@ static void sharing(CUstream raw) {
     IS(CUTL_ERROR_ARGUMENT, "length is NULL", cutl_timeline_descriptor(timeline, bytes, sizeof bytes, NULL));
     OK(cutl_timeline_descriptor(timeline, bytes, sizeof bytes, &length));
     TRUE(length == CUTL_FILE_TIMELINE_BYTES);
+    OK(cutl_timeline_descriptor(host, of_memory, sizeof of_memory, &length));
+    TRUE(length == CUTL_FILE_TIMELINE_BYTES && memcmp(bytes, of_memory, length) != 0);
 
     IS(CUTL_ERROR_DESCRIPTOR, "19 bytes", cutl_timeline_open(NULL, descriptor, bytes, 19, &imported));
     IS(CUTL_ERROR_DESCRIPTOR, "more than any", cutl_timeline_open(NULL, descriptor, bytes, (size_t)-1, &imported));
@@ -253,7 +255,8 @@ static void sharing(CUstream raw) {
     OK(cutl_timeline_point(imported, value, &point));
     OK(cutl_stream_wait(stream, &point));
     OK(cutl_point_wait(&point, 10 * SECONDS));
-    OK(cutl_timeline_completed(imported, &value));
+    OK(cutl_timeline_completed(imported, &reached));
+    TRUE(reached == value);
     IS(CUTL_ERROR_HANDLE, "only a timeline of this process", cutl_timeline_signal(imported, &point));
     IS(CUTL_ERROR_HANDLE, "only a timeline of this process", cutl_timeline_wait_ahead(imported, stream, 1));
     IS(CUTL_ERROR_HANDLE, "only a timeline of this process", cutl_timeline_poison(imported));

@@ -500,9 +500,7 @@ impl Output {
         let kind = Kind::of(&report);
         let certainty = certainty.filter(|(word, _)| !word.is_empty());
         let certainty = certainty.map(|(word, text)| Certainty { word, text });
-        if self.findings.add_with(Finding::Report(report), kind.name(), certainty)
-            && self.settings.exitcode != 0
-        {
+        if self.findings.add_with(Finding::Report(report), kind.name(), certainty) {
             cuda_order_check_engine::exit::set(self.settings.exitcode);
         }
     }
