@@ -40,9 +40,18 @@ pub(crate) struct KernelCode {
     architecture: u32,
     image: Option<Arc<Image>>,
     summary: OnceLock<Result<Arc<Summary>, Reason>>,
-    may_signal: OnceLock<bool>,
+    has_flags: OnceLock<Flags>,
     /// The last call that launched it with memory that the host may access, too.
     pub(crate) last_with_host: AtomicU64,
+}
+
+/// What a kernel may do with flags in memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Flags {
+    /// Others may learn from memory how far it is.
+    pub(crate) signals: bool,
+    /// It may wait for what others store.
+    pub(crate) waits: bool,
 }
 
 /// A decoded kernel: its number, the bytes of its code, and the code.
@@ -55,9 +64,9 @@ impl KernelCode {
     pub(crate) fn new(name: String, architecture: u32, image: Option<Arc<Image>>) -> Self {
         static LAST: AtomicU64 = AtomicU64::new(0);
         let number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
-        let (summary, may_signal) = (OnceLock::new(), OnceLock::new());
+        let (summary, has_flags) = (OnceLock::new(), OnceLock::new());
         let last_with_host = AtomicU64::new(0);
-        Self { number, name, architecture, image, summary, may_signal, last_with_host }
+        Self { number, name, architecture, image, summary, has_flags, last_with_host }
     }
 
     /// Whether it is code of this image, of the name and architecture that it would have now.
@@ -81,18 +90,20 @@ impl KernelCode {
         Some(self.summary.get()?.as_ref().ok()?)
     }
 
-    /// Whether others may learn from memory how far it is. If it is not known they may.
-    pub(crate) fn may_signal(&self, time: Time) -> bool {
-        if let Some(may_signal) = self.may_signal.get() {
-            return *may_signal;
+    /// What it may do with flags: if that is not known, all of it.
+    pub(crate) fn has_flags(&self, time: Time) -> Flags {
+        const ALL: Flags = Flags { signals: true, waits: true };
+        if let Some(known) = self.has_flags.get() {
+            return *known;
         }
         if !(time.is_left)() {
-            return true;
+            return ALL;
         }
         let begin = thread_time();
-        let may_signal = self.code().map_or(true, |code| code.may_signal());
+        let of = |code: Arc<Code>| Flags { signals: code.may_signal(), waits: code.may_wait() };
+        let found = self.code().map_or(ALL, of);
         (time.spend)(thread_time().saturating_sub(begin));
-        *self.may_signal.get_or_init(|| may_signal)
+        *self.has_flags.get_or_init(|| found)
     }
 
     /// The decoded code.

@@ -15,7 +15,7 @@ use cuda_order_check_engine::{AccessKind, Allocation, Backtrace, Finding, Report
 
 use crate::call::thread;
 use crate::code::Reason;
-use crate::code::verdict::{Verdict, may_be_seen};
+use crate::code::verdict::{Verdict, may_have_flags};
 use crate::settings::{CLASSES, Kind, Settings, is_launch, is_read};
 
 /// The threads of the process, and where findings go.
@@ -269,7 +269,7 @@ impl Output {
     /// Whether the code of kernels decides what it means.
     fn is_candidate(&self, report: &Report) -> bool {
         [&report.first, &report.second].iter().any(|side| side.launch().is_some())
-            || self.wants(report) && may_be_seen(report)
+            || self.wants(report) && may_have_flags(report)
     }
 
     pub(crate) fn new(settings: &Settings) -> Self {

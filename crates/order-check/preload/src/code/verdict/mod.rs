@@ -78,8 +78,6 @@ enum Reach {
 
 const WAITS: &str = "it may wait for other work through memory, and such an order is not seen";
 
-const SIGNALS: &str = "the host may see in memory how far it is, and such an order is not seen";
-
 /// A report of which one side is a launch, or both. It may have the code of kernels decoded.
 pub(crate) fn judge(report: &Report) -> Verdict {
     let sides = [&report.first, &report.second];
@@ -100,8 +98,10 @@ pub(crate) fn judge(report: &Report) -> Verdict {
             let work = OtherWork::of(other);
             let waits = found.may_wait_for_work(launch, |bytes| work.hits(bytes));
             let verdict = of_launch_and_work((launch, &found), work, at, &question);
-            if is_sure(&verdict) && host_may_have_seen(report) == Some(at) {
-                return Verdict::Possible(at, SIGNALS.into());
+            if is_sure(&verdict)
+                && let Some((at, why)) = order_with_host(report)
+            {
+                return Verdict::Possible(at, why.into());
             }
             unless_it_waits(verdict, [0, 1].map(|side| side == at && waits))
         }
@@ -122,8 +122,8 @@ pub(crate) fn judge(report: &Report) -> Verdict {
         },
         [Some(launch), None] => with_work(0, launch, &report.second),
         [None, Some(launch)] => with_work(1, launch, &report.first),
-        [None, None] => match host_may_have_seen(report) {
-            Some(at) => Verdict::Possible(at, SIGNALS.into()),
+        [None, None] => match order_with_host(report) {
+            Some((at, why)) => Verdict::Possible(at, why.into()),
             None => Verdict::Known,
         },
     }
@@ -138,16 +138,16 @@ fn beside_host(report: &Report) -> Option<(usize, &Side)> {
     Some((at, sides.get(at)?))
 }
 
-/// Whether it is about the host, and kernels were launched by which it may have seen that the other work is
-/// over. Only then a finding without a launch is judged.
-pub(crate) fn may_be_seen(report: &Report) -> bool {
-    beside_host(report).is_some_and(|(_, side)| signals::any_since(side.call.number))
+/// Whether it is about the host, and kernels were launched that may be in an order with it. Only then a finding
+/// without a launch is judged.
+pub(crate) fn may_have_flags(report: &Report) -> bool {
+    beside_host(report).is_some() && signals::any()
 }
 
-/// The side that the host may have seen the end of.
-fn host_may_have_seen(report: &Report) -> Option<usize> {
+/// The side that the host may be in an order with by flags, and why.
+fn order_with_host(report: &Report) -> Option<(usize, &'static str)> {
     let (at, side) = beside_host(report)?;
-    signals::may_be_since(side.call.number).then_some(at)
+    Some((at, signals::may_order(side.call.number)?))
 }
 
 fn launch_of(side: &Side) -> Option<&Values> {

@@ -294,6 +294,30 @@ fn flags_of_later_kernels() {
     read(memory);
     is_seen("waits");
     done(a);
+    // A kernel that waits for the host holds back what is behind it, and not what is before.
+    for (text, first, is_held) in [(&text, true, true), (&text, false, false), (&weak, true, false)]
+    {
+        let ([a, _], memory) = with(text);
+        let waits = || launch(WAITS, a, &[memory + 2 * PAGE as u64, INPUT, INPUT + 2048]);
+        let reads = || launch(RING, a, &[memory, INPUT]);
+        match first {
+            true => [&waits as &dyn Fn(), &reads],
+            false => [&reads as &dyn Fn(), &waits],
+        }
+        .iter()
+        .for_each(|launch| launch());
+        write(memory);
+        match is_held {
+            false => assert_eq!(kinds(), ["certain: reads writes"]),
+            true => {
+                assert_eq!(kinds(), NONE);
+                let lines = possible();
+                let holds = "ring: a kernel before it may wait for the host";
+                assert!(lines.len() == 2 && lines[1].contains(holds), "{lines:?}");
+            }
+        }
+        done(a);
+    }
     // A copy before it.
     for (text, is_possible) in [(&weak, false), (&strong, true)] {
         let ([a, _], memory) = with(text);
