@@ -4,7 +4,7 @@ use core::cell::Cell;
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::{PoisonError, RwLock};
 
 use cuda_events::sys::CUDA_HOST_NODE_PARAMS;
 use host_functions as hosts;
@@ -12,6 +12,7 @@ use run::{Argument, run};
 
 use crate::abi::{compare, name};
 use crate::call::{Call, Function};
+use crate::lock::{Lock, Rank};
 use crate::model::graphs::by_handle::NodePlace;
 use crate::model::host_functions::executions::Callback;
 use crate::names::{are_hooked, edited, may_order};
@@ -225,7 +226,7 @@ pub fn exported(real: *const c_void, own: *const c_void) {
 }
 
 /// Functions that were looked up, and that the stand-in does not export.
-static UNLISTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+static UNLISTED: Lock<BTreeSet<String>> = Lock::new(Rank::Unlisted, BTreeSet::new());
 
 /// The names of the functions that were looked up, and that the stand-in does not export.
 pub(crate) fn unlisted() -> BTreeSet<String> {

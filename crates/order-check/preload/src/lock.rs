@@ -9,8 +9,8 @@ use core::ops::{Deref, DerefMut};
 use std::sync::{LockResult, Mutex, MutexGuard, PoisonError, TryLockError, TryLockResult};
 
 /// The locks of the library, in the order in which a thread may wait for them. The lock for forks is
-/// before all of them, as whoever has it runs the program's own code; those of looked-up names are
-/// after all of them, and nothing is called with them.
+/// before all of them, as whoever has it runs the program's own code. The list of exports has none of
+/// these: a child of a fork reads it too, and after the load all threads only read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Rank {
     /// The threads that have ended. A signal handler of the program that interrupts a thread's end
@@ -31,6 +31,8 @@ pub(crate) enum Rank {
     Answers,
     /// The counts of the trace.
     Counts,
+    /// The names that were looked up and have no export.
+    Unlisted,
 }
 
 /// A mutex with a rank.
