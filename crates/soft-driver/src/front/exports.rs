@@ -2,8 +2,9 @@
 //!
 //! The names are those of `cuda_events::__for_each_export`. A group here is a module and has its
 //! entry points: the exported name, its per-thread-default-stream twin where there is one, and the
-//! body, a function of that module. The parameters of the body are those of the C function, whose
-//! type is compared with them when this compiles. A name without a body returns
+//! body, a function of that module, with the value of its constant if it has one: `true` and `false`
+//! are two entry points that differ in one word. The parameters of the body are those of the C
+//! function, whose type is compared with them when this compiles. A name without a body returns
 //! `CUDA_ERROR_NOT_SUPPORTED`: a program that is linked against it, or looks all of them up when it
 //! starts, has to find it. The C functions, the table that `cuGetProcAddress` and
 //! [`resolve`](crate::SoftDriver::resolve) look in, the exports of the shared library and the names
@@ -178,14 +179,14 @@ macro_rules! for_each_body {
             cuGraphInstantiate => graph_instantiate;
         }
         [graph::events] {
-            cuGraphAddEventRecordNode => graph_add_event_record_node;
-            cuGraphAddEventWaitNode => graph_add_event_wait_node;
-            cuGraphEventRecordNodeGetEvent => graph_event_record_node_get_event;
-            cuGraphEventRecordNodeSetEvent => graph_event_record_node_set_event;
-            cuGraphEventWaitNodeGetEvent => graph_event_wait_node_get_event;
-            cuGraphEventWaitNodeSetEvent => graph_event_wait_node_set_event;
-            cuGraphExecEventRecordNodeSetEvent => graph_exec_event_record_node_set_event;
-            cuGraphExecEventWaitNodeSetEvent => graph_exec_event_wait_node_set_event;
+            cuGraphAddEventRecordNode => (graph_add_event_node::<true>);
+            cuGraphAddEventWaitNode => (graph_add_event_node::<false>);
+            cuGraphEventRecordNodeGetEvent => (graph_event_node_get_event::<true>);
+            cuGraphEventRecordNodeSetEvent => (graph_event_node_set_event::<true>);
+            cuGraphEventWaitNodeGetEvent => (graph_event_node_get_event::<false>);
+            cuGraphEventWaitNodeSetEvent => (graph_event_node_set_event::<false>);
+            cuGraphExecEventRecordNodeSetEvent => (graph_exec_event_node_set_event::<true>);
+            cuGraphExecEventWaitNodeSetEvent => (graph_exec_event_node_set_event::<false>);
         }
         [graph::host] {
             cuGraphAddHostNode => graph_add_host_node;
@@ -224,16 +225,16 @@ macro_rules! for_each_body {
             cuModuleLoadDataEx => module_load_data_ex;
             cuModuleLoadFatBinary => module_load_data;
             cuModuleUnload => module_unload;
-            cuModuleGetFunction => module_get_function;
+            cuModuleGetFunction => (get_function::<false>);
             cuLibraryLoadData => library_load_data;
             cuLibraryLoadFromFile => library_load_from_file;
             cuLibraryUnload => library_unload;
-            cuLibraryGetKernel => library_get_kernel;
+            cuLibraryGetKernel => (get_function::<true>);
             cuLibraryGetModule => library_get_module;
-            cuModuleGetFunctionCount => module_function_count;
-            cuModuleEnumerateFunctions => module_enumerate_functions;
-            cuLibraryGetKernelCount => library_kernel_count;
-            cuLibraryEnumerateKernels => library_enumerate_kernels;
+            cuModuleGetFunctionCount => (function_count::<false>);
+            cuModuleEnumerateFunctions => (enumerate_functions::<false>);
+            cuLibraryGetKernelCount => (function_count::<true>);
+            cuLibraryEnumerateKernels => (enumerate_functions::<true>);
             cuKernelGetFunction => kernel_get_function;
             cuKernelGetLibrary => function_get_module;
             cuFuncGetModule => function_get_module;
@@ -364,10 +365,10 @@ macro_rules! for_each_body {
             cuMemsetD2D32Async, cuMemsetD2D32Async_ptsz => memset_2d_32_async;
         }
         [graph::edits] {
-            cuGraphAddDependencies => graph_add_dependencies;
-            cuGraphAddDependencies_v2 => graph_add_dependencies_v2;
-            cuGraphRemoveDependencies => graph_remove_dependencies;
-            cuGraphRemoveDependencies_v2 => graph_remove_dependencies_v2;
+            cuGraphAddDependencies => (graph_change_dependencies::<true>);
+            cuGraphAddDependencies_v2 => (graph_change_dependencies_v2::<true>);
+            cuGraphRemoveDependencies => (graph_change_dependencies::<false>);
+            cuGraphRemoveDependencies_v2 => (graph_change_dependencies_v2::<false>);
             cuGraphDestroyNode => graph_destroy_node;
             cuGraphAddMemsetNode => graph_add_memset_node;
             cuGraphMemsetNodeGetParams => graph_memset_node_get_params;
@@ -457,7 +458,7 @@ macro_rules! define {
 cuda_events::__for_each_export!(define);
 
 macro_rules! bodies {
-    ($($module:tt { $($name:ident $(, $twin:ident)? => $body:ident;)* })*) => {
+    ($($module:tt { $($name:ident $(, $twin:ident)? => $body:tt;)* })*) => {
         /// Whether each exported function has a body.
         pub(crate) const HAS_BODY: [bool; COUNT] = {
             let mut has_body = [false; COUNT];

@@ -223,6 +223,9 @@ macro_rules! body {
     ([$($module:tt)+] $body:ident) => {
         crate::$($module)+::$body
     };
+    ([$($module:tt)+] ($body:ident::<$form:literal>)) => {
+        crate::$($module)+::$body::<$form>
+    };
 }
 
 macro_rules! unsupported {
@@ -242,7 +245,7 @@ macro_rules! unsupported {
 cuda_events::__for_each_export!(unsupported);
 
 macro_rules! define {
-    ($($module:tt { $($name:ident $(, $twin:ident)? => $body:ident;)* })*) => {
+    ($($module:tt { $($name:ident $(, $twin:ident)? => $body:tt;)* })*) => {
         /// The addresses of the C functions of a machine, in the order of
         /// [`EXPORTS`](crate::exports::EXPORTS).
         pub const fn addresses<S: Slot>() -> [Address; COUNT] {

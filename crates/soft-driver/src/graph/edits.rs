@@ -54,17 +54,17 @@ fn change_edges(
     Ok(())
 }
 
-pub(crate) fn graph_add_dependencies(
+pub(crate) fn graph_change_dependencies<const ADDS: bool>(
     call: &CallFrame,
     graph: Ptr<CUgraph_st>,
     from: In<CUgraphNode>,
     to: In<CUgraphNode>,
     count: usize,
 ) -> Answer {
-    change_edges(call.ready()?, graph, (from, to, count), true)
+    change_edges(call.ready()?, graph, (from, to, count), ADDS)
 }
 
-pub(crate) fn graph_add_dependencies_v2(
+pub(crate) fn graph_change_dependencies_v2<const ADDS: bool>(
     call: &CallFrame,
     graph: Ptr<CUgraph_st>,
     from: In<CUgraphNode>,
@@ -74,30 +74,7 @@ pub(crate) fn graph_add_dependencies_v2(
 ) -> Answer {
     let state = call.ready()?;
     plain_edges(edges, count)?;
-    change_edges(state, graph, (from, to, count), true)
-}
-
-pub(crate) fn graph_remove_dependencies(
-    call: &CallFrame,
-    graph: Ptr<CUgraph_st>,
-    from: In<CUgraphNode>,
-    to: In<CUgraphNode>,
-    count: usize,
-) -> Answer {
-    change_edges(call.ready()?, graph, (from, to, count), false)
-}
-
-pub(crate) fn graph_remove_dependencies_v2(
-    call: &CallFrame,
-    graph: Ptr<CUgraph_st>,
-    from: In<CUgraphNode>,
-    to: In<CUgraphNode>,
-    edges: In<CUgraphEdgeData>,
-    count: usize,
-) -> Answer {
-    let state = call.ready()?;
-    plain_edges(edges, count)?;
-    change_edges(state, graph, (from, to, count), false)
+    change_edges(state, graph, (from, to, count), ADDS)
 }
 
 /// The node's edges go with it; executable graphs stay as they are.

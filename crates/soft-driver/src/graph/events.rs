@@ -27,7 +27,7 @@ fn node_event(state: &State, call: &CallFrame, event: EventArg) -> Result<NodeEv
     Ok(NodeEvent::new(&state.events, state.event(call, event)?))
 }
 
-pub(crate) fn graph_add_event_record_node(
+pub(crate) fn graph_add_event_node<const RECORD: bool>(
     call: &CallFrame,
     node: Ptr<CUgraphNode>,
     graph: Ptr<CUgraph_st>,
@@ -36,20 +36,8 @@ pub(crate) fn graph_add_event_record_node(
     event: EventArg,
 ) -> Answer {
     add_node_with(call, node, graph, dependencies, count, |state| {
-        Ok(NodeKind::Record(node_event(state, call, event)?))
-    })
-}
-
-pub(crate) fn graph_add_event_wait_node(
-    call: &CallFrame,
-    node: Ptr<CUgraphNode>,
-    graph: Ptr<CUgraph_st>,
-    dependencies: In<CUgraphNode>,
-    count: usize,
-    event: EventArg,
-) -> Answer {
-    add_node_with(call, node, graph, dependencies, count, |state| {
-        Ok(NodeKind::Wait(node_event(state, call, event)?))
+        let event = node_event(state, call, event)?;
+        Ok(if RECORD { NodeKind::Record(event) } else { NodeKind::Wait(event) })
     })
 }
 
@@ -62,93 +50,45 @@ fn event_of(kind: &NodeKind, record: bool) -> Option<NodeEvent> {
     }
 }
 
-fn get_event(
+pub(crate) fn graph_event_node_get_event<const RECORD: bool>(
     call: &CallFrame,
     node: Ptr<CUgraphNode_st>,
     event: Ptr<CUevent>,
-    record: bool,
 ) -> Answer {
     let state = call.ready()?;
     event.required()?;
-    let found = event_of(&state.graphs.node(node)?.kind, record).ok_or(INVALID_VALUE)?;
+    let found = event_of(&state.graphs.node(node)?.kind, RECORD).ok_or(INVALID_VALUE)?;
     event.put(core::ptr::without_provenance_mut(found.handle as usize))
 }
 
-fn set_event(call: &CallFrame, node: Ptr<CUgraphNode_st>, event: EventArg, record: bool) -> Answer {
+pub(crate) fn graph_event_node_set_event<const RECORD: bool>(
+    call: &CallFrame,
+    node: Ptr<CUgraphNode_st>,
+    event: EventArg,
+) -> Answer {
     let mut state = call.ready()?;
     state.graphs.node(node)?;
     let event = node_event(&state, call, event)?;
     let node = state.graphs.node_mut(node)?;
-    event_of(&node.kind, record).ok_or(INVALID_VALUE)?;
-    node.kind = if record { NodeKind::Record(event) } else { NodeKind::Wait(event) };
+    event_of(&node.kind, RECORD).ok_or(INVALID_VALUE)?;
+    node.kind = if RECORD { NodeKind::Record(event) } else { NodeKind::Wait(event) };
     Ok(())
 }
 
-fn set_exec_event(
+pub(crate) fn graph_exec_event_node_set_event<const RECORD: bool>(
     call: &CallFrame,
     exec: Ptr<CUgraphExec_st>,
     node: Ptr<CUgraphNode_st>,
     event: EventArg,
-    record: bool,
 ) -> Answer {
     let mut state = call.ready()?;
     let exec = state.graphs.find_exec(exec)?;
     let event = node_event(&state, call, event)?;
     let node = state.graphs.exec_node(exec, node)?;
-    event_of(&node.kind, record).ok_or(INVALID_VALUE)?;
-    node.kind = if record { NodeKind::Record(event) } else { NodeKind::Wait(event) };
+    event_of(&node.kind, RECORD).ok_or(INVALID_VALUE)?;
+    node.kind = if RECORD { NodeKind::Record(event) } else { NodeKind::Wait(event) };
     node.set = true;
     let State { graphs, feed, .. } = &mut *state;
     graphs.feed_exec(feed.as_deref_mut(), exec);
     Ok(())
-}
-
-pub(crate) fn graph_event_record_node_get_event(
-    call: &CallFrame,
-    node: Ptr<CUgraphNode_st>,
-    event: Ptr<CUevent>,
-) -> Answer {
-    get_event(call, node, event, true)
-}
-
-pub(crate) fn graph_event_wait_node_get_event(
-    call: &CallFrame,
-    node: Ptr<CUgraphNode_st>,
-    event: Ptr<CUevent>,
-) -> Answer {
-    get_event(call, node, event, false)
-}
-
-pub(crate) fn graph_event_record_node_set_event(
-    call: &CallFrame,
-    node: Ptr<CUgraphNode_st>,
-    event: EventArg,
-) -> Answer {
-    set_event(call, node, event, true)
-}
-
-pub(crate) fn graph_event_wait_node_set_event(
-    call: &CallFrame,
-    node: Ptr<CUgraphNode_st>,
-    event: EventArg,
-) -> Answer {
-    set_event(call, node, event, false)
-}
-
-pub(crate) fn graph_exec_event_record_node_set_event(
-    call: &CallFrame,
-    exec: Ptr<CUgraphExec_st>,
-    node: Ptr<CUgraphNode_st>,
-    event: EventArg,
-) -> Answer {
-    set_exec_event(call, exec, node, event, true)
-}
-
-pub(crate) fn graph_exec_event_wait_node_set_event(
-    call: &CallFrame,
-    exec: Ptr<CUgraphExec_st>,
-    node: Ptr<CUgraphNode_st>,
-    event: EventArg,
-) -> Answer {
-    set_exec_event(call, exec, node, event, false)
 }

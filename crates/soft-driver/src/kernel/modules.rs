@@ -267,17 +267,16 @@ pub(super) fn not_registered(call: &CallFrame, state: &Locked, name: &CStr) -> C
     NOT_FOUND
 }
 
-fn get_function(
+pub(crate) fn get_function<const LIBRARY: bool>(
     call: &CallFrame,
     out: Ptr<Handle>,
     given: Memory,
     name: In<c_char>,
-    library: bool,
 ) -> Answer {
     let mut state = ready(call)?;
     out.required()?;
     name.required()?;
-    let module = container(&state, given, library)?;
+    let module = container(&state, given, LIBRARY)?;
     // SAFETY: a C string, by the contract of the C call.
     let name = unsafe { CStr::from_ptr(name.raw().cast()) };
     let found = state.modules.function(call.number, module, name)?;
@@ -287,44 +286,29 @@ fn get_function(
     }
 }
 
-pub(crate) fn module_get_function(
+pub(crate) fn function_count<const LIBRARY: bool>(
     call: &CallFrame,
-    out: Ptr<Handle>,
-    module: Memory,
-    name: In<c_char>,
+    out: Ptr<c_uint>,
+    given: Memory,
 ) -> Answer {
-    get_function(call, out, module, name, false)
-}
-
-pub(crate) fn library_get_kernel(
-    call: &CallFrame,
-    out: Ptr<Handle>,
-    library: Memory,
-    name: In<c_char>,
-) -> Answer {
-    get_function(call, out, library, name, true)
-}
-
-fn count(call: &CallFrame, out: Ptr<c_uint>, given: Memory, library: bool) -> Answer {
     let state = ready(call)?;
     out.required()?;
-    let module = container(&state, given, library)?;
+    let module = container(&state, given, LIBRARY)?;
     out.put(state.modules.names_in(module).len() as c_uint)
 }
 
 /// Documented: the first so many.
-fn enumerate(
+pub(crate) fn enumerate_functions<const LIBRARY: bool>(
     call: &CallFrame,
     out: Array<Handle>,
     most: c_uint,
     given: Memory,
-    library: bool,
 ) -> Answer {
     let mut state = ready(call)?;
     if most > 0 && out.is_null() {
         return Err(INVALID_VALUE);
     }
-    let module = container(&state, given, library)?;
+    let module = container(&state, given, LIBRARY)?;
     let names = state.modules.names_in(module);
     for (index, name) in names.into_iter().take(most as usize).enumerate() {
         if let Some(function) = state.modules.function(call.number, module, &name)? {
@@ -332,40 +316,6 @@ fn enumerate(
         }
     }
     Ok(())
-}
-
-pub(crate) fn module_function_count(
-    call: &CallFrame,
-    count: Ptr<c_uint>,
-    module: Memory,
-) -> Answer {
-    self::count(call, count, module, false)
-}
-
-pub(crate) fn library_kernel_count(
-    call: &CallFrame,
-    count: Ptr<c_uint>,
-    library: Memory,
-) -> Answer {
-    self::count(call, count, library, true)
-}
-
-pub(crate) fn module_enumerate_functions(
-    call: &CallFrame,
-    functions: Array<Handle>,
-    most: c_uint,
-    module: Memory,
-) -> Answer {
-    enumerate(call, functions, most, module, false)
-}
-
-pub(crate) fn library_enumerate_kernels(
-    call: &CallFrame,
-    kernels: Array<Handle>,
-    most: c_uint,
-    library: Memory,
-) -> Answer {
-    enumerate(call, kernels, most, library, true)
 }
 
 /// A library is its own module in each context.
