@@ -81,9 +81,6 @@ pub(crate) struct Found {
     pub(crate) accesses: Vec<Seen>,
     /// Words that may be in memory of any kind.
     pub(crate) stored: Words,
-    /// Where the parameters' address is read, if it may be in memory: what is read by it then is not
-    /// known to be a parameter.
-    pub(crate) stored_address: Option<usize>,
 }
 
 /// No fixed point was found in the time that is allowed.
@@ -162,8 +159,8 @@ pub(crate) struct Evaluator<'a> {
     parameters: HashMap<u32, Symbol>,
     /// What constants say of clusters, by their offsets.
     clusters: HashMap<u32, Symbol>,
-    /// The parameters' address, and where it was read first.
-    address: Option<(Symbol, usize)>,
+    /// The parameters' address.
+    address: Option<Symbol>,
     threads: [Symbol; 3],
     blocks: [Symbol; 3],
     sizes: [[Form; 3]; 2],
@@ -234,16 +231,14 @@ impl<'a> Evaluator<'a> {
             place: (0, 0, 0),
         };
         evaluator.rounds()?;
-        let is_stored = evaluator.stored.has_address();
-        let stored_address = evaluator.address.filter(|_| is_stored).map(|of| of.1);
         let Self { mut seen, mut stored, .. } = evaluator;
-        // What is stored may have been loaded.
+        // What is stored may have been loaded. With the parameters' address each of them may be.
         stored.resolve(&Words::new());
         for one in &mut seen {
             one.bases.resolve(&stored);
             one.others.resolve(&stored);
         }
-        Ok(Found { accesses: seen, stored, stored_address })
+        Ok(Found { accesses: seen, stored })
     }
 
     /// Evaluates all blocks until nothing changes: a loop, with those in it, before what comes after it.

@@ -182,9 +182,6 @@ pub fn summary(code: &Code) -> Result<Summary, Unknown> {
     if let Some(at) = code.accesses().find(|at| !seen.contains(at)) {
         return Err(Unknown::NeverReached(at));
     }
-    if let Some(at) = found.stored_address {
-        return Err(Unknown::Parameters(Unread::Address(at)));
-    }
     let mut words: Vec<Word> = (0..code.parameters.1)
         .step_by(8)
         .map(|offset| Word {

@@ -141,9 +141,18 @@ fn what_is_read_elsewhere_may_be_anything() {
 
 /// What is loaded from memory may be the address then, and what is read by it a parameter.
 #[test]
-fn an_address_in_memory_is_not_followed() {
+fn an_address_in_memory_leads_to_any_parameter() {
+    let again = LOAD & !(0xff << 24) | 2 << 24; // LD.E.64 R2, desc[UR4][R2.64]
+    let uses = |program: &[u128]| -> Vec<(bool, bool)> {
+        let words = summary(&code(90, program)).expect("known").words;
+        words.iter().map(|word| (word.uses.written, word.uses.other)).collect()
+    };
+    let (unused, kept) = ((false, false), (false, true));
+    assert_eq!(uses(&[OUT, again, again, STORE, END])[1..], [unused; 2]);
+    assert_eq!(uses(&[OUT, ADDRESS, STORE_ADDRESS, END]), [(true, true), kept, kept]);
+    let program = [OUT, ADDRESS, STORE_ADDRESS, again, again, STORE, END];
+    assert_eq!(uses(&program), [(true, true); 3]);
     let code = code(90, &[OUT, ADDRESS, STORE_ADDRESS, END]);
-    assert_eq!(summary(&code), Err(Unknown::Parameters(Unread::Address(0x10))));
     let span = PLACES[0]..PLACES[0] + 4;
     assert_eq!(touched(&code, 1), [(AccessKind::Write, Some(span))]);
 }

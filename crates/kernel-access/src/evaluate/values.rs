@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::truth::Truth;
 use super::{DOUBLE, Evaluator, State, Value};
 use crate::code::Constant;
-use crate::decode::{INSTRUCTION, Operand, Predicate, Register, Source};
+use crate::decode::{Operand, Predicate, Register, Source};
 use crate::facts::Facts;
 use crate::form::{Form, SINGLE, gcd};
 use crate::instruction::after;
@@ -189,10 +189,9 @@ impl Evaluator<'_> {
 
     /// The address that the parameters have together, as its constant has it.
     fn address(&mut self) -> Form {
-        let (symbol, _) = *self.address.get_or_insert_with(|| {
+        let symbol = *self.address.get_or_insert_with(|| {
             let all = (0..self.code.parameters.1).step_by(8).chain([ADDRESS]);
-            let symbol = self.symbols.fixed(0, DOUBLE - 1, all.collect());
-            (symbol, self.place.1.saturating_mul(INSTRUCTION))
+            self.symbols.fixed(0, DOUBLE - 1, all.collect())
         });
         Form { constant: -i128::from(self.code.address_shift()), terms: vec![(symbol, 1)] }
     }
@@ -205,7 +204,7 @@ impl Evaluator<'_> {
         address: &Form,
         bytes: u32,
     ) -> Option<(Form, (u32, u32))> {
-        let (symbol, _) = self.address?;
+        let symbol = self.address?;
         if address.factor(symbol) != 1 {
             return None;
         }
