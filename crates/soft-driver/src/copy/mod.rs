@@ -3,7 +3,7 @@
 pub(crate) mod rows;
 pub(crate) mod synchronous;
 
-use core::ffi::{c_uchar, c_uint, c_void};
+use core::ffi::c_void;
 
 use cuda_order_check_engine::Access;
 
@@ -159,24 +159,14 @@ pub(crate) fn set(
     Ok(after)
 }
 
-pub(crate) fn memset_d8_async(
+pub(crate) fn memset_async<T: Into<u32>>(
     call: &CallFrame,
     to: CUdeviceptr,
-    value: c_uchar,
+    value: T,
     count: usize,
     stream: StreamArg,
 ) -> Answer {
-    set(call, to, u32::from(value), 1, count, stream).map(drop)
-}
-
-pub(crate) fn memset_d32_async(
-    call: &CallFrame,
-    to: CUdeviceptr,
-    value: c_uint,
-    count: usize,
-    stream: StreamArg,
-) -> Answer {
-    set(call, to, value, 4, count, stream).map(drop)
+    set(call, to, value.into(), size_of::<T>(), count, stream).map(drop)
 }
 
 /// Which side of a copy is what.

@@ -1,7 +1,7 @@
 //! For cudarc and numba-cuda (without a stream), cudarc (between contexts), cuda.core and FFmpeg
 //! (of any addresses): copies and memsets that `cuda-events` does not bind.
 
-use core::ffi::{c_uchar, c_uint, c_ushort, c_void};
+use core::ffi::c_void;
 
 use crate::abi::*;
 use crate::arg::{ContextArg, In, Memory, StreamArg};
@@ -114,16 +114,6 @@ pub(crate) fn synchronous(
     wait_idle(call, state, index, after == HostAfter::Work)
 }
 
-pub(crate) fn memset_d16_async(
-    call: &CallFrame,
-    to: CUdeviceptr,
-    value: c_ushort,
-    count: usize,
-    stream: StreamArg,
-) -> Answer {
-    set(call, to, u32::from(value), 2, count, stream).map(drop)
-}
-
 pub(crate) fn memcpy(
     call: &CallFrame,
     destination: CUdeviceptr,
@@ -164,29 +154,12 @@ pub(crate) fn memcpy_d_to_d(
     synchronous(call, |stream| copy(call, to, from, bytes, stream))
 }
 
-pub(crate) fn memset_d8(
+pub(crate) fn memset<T: Into<u32>>(
     call: &CallFrame,
     destination: CUdeviceptr,
-    value: c_uchar,
+    value: T,
     count: usize,
 ) -> Answer {
-    synchronous(call, |stream| set(call, destination, u32::from(value), 1, count, stream))
-}
-
-pub(crate) fn memset_d16(
-    call: &CallFrame,
-    destination: CUdeviceptr,
-    value: c_ushort,
-    count: usize,
-) -> Answer {
-    synchronous(call, |stream| set(call, destination, u32::from(value), 2, count, stream))
-}
-
-pub(crate) fn memset_d32(
-    call: &CallFrame,
-    destination: CUdeviceptr,
-    value: c_uint,
-    count: usize,
-) -> Answer {
-    synchronous(call, |stream| set(call, destination, value, 4, count, stream))
+    let value = value.into();
+    synchronous(call, |stream| set(call, destination, value, size_of::<T>(), count, stream))
 }

@@ -2,9 +2,9 @@
 //!
 //! The names are those of `cuda_events::__for_each_export`. A group here is a module and has its
 //! entry points: the exported name, its per-thread-default-stream twin where there is one, and the
-//! body, a function of that module, with the value of its constant if it has one: `true` and `false`
-//! are two entry points that differ in one word. The parameters of the body are those of the C
-//! function, whose type is compared with them when this compiles. A name without a body returns
+//! body, a function of that module, with its generic arguments if it has some: entry points that
+//! differ in one word have one body. The parameters of the body are those of the C function, whose
+//! type is compared with them when this compiles. A name without a body returns
 //! `CUDA_ERROR_NOT_SUPPORTED`: a program that is linked against it, or looks all of them up when it
 //! starts, has to find it. The C functions, the table that `cuGetProcAddress` and
 //! [`resolve`](crate::SoftDriver::resolve) look in, the exports of the shared library and the names
@@ -131,14 +131,14 @@ macro_rules! for_each_body {
             cuStreamBeginCapture, cuStreamBeginCapture_ptsz => stream_begin_capture_v1;
         }
         [values] {
-            cuStreamWaitValue32, cuStreamWaitValue32_ptsz => stream_wait_value32;
-            cuStreamWaitValue32_v2, cuStreamWaitValue32_v2_ptsz => stream_wait_value32;
-            cuStreamWaitValue64, cuStreamWaitValue64_ptsz => stream_wait_value64;
-            cuStreamWaitValue64_v2, cuStreamWaitValue64_v2_ptsz => stream_wait_value64;
-            cuStreamWriteValue32, cuStreamWriteValue32_ptsz => stream_write_value32;
-            cuStreamWriteValue32_v2, cuStreamWriteValue32_v2_ptsz => stream_write_value32;
-            cuStreamWriteValue64, cuStreamWriteValue64_ptsz => stream_write_value64;
-            cuStreamWriteValue64_v2, cuStreamWriteValue64_v2_ptsz => stream_write_value64;
+            cuStreamWaitValue32, cuStreamWaitValue32_ptsz => (stream_value::<u32, false>);
+            cuStreamWaitValue32_v2, cuStreamWaitValue32_v2_ptsz => (stream_value::<u32, false>);
+            cuStreamWaitValue64, cuStreamWaitValue64_ptsz => (stream_value::<u64, false>);
+            cuStreamWaitValue64_v2, cuStreamWaitValue64_v2_ptsz => (stream_value::<u64, false>);
+            cuStreamWriteValue32, cuStreamWriteValue32_ptsz => (stream_value::<u32, true>);
+            cuStreamWriteValue32_v2, cuStreamWriteValue32_v2_ptsz => (stream_value::<u32, true>);
+            cuStreamWriteValue64, cuStreamWriteValue64_ptsz => (stream_value::<u64, true>);
+            cuStreamWriteValue64_v2, cuStreamWriteValue64_v2_ptsz => (stream_value::<u64, true>);
             cuStreamBatchMemOp, cuStreamBatchMemOp_ptsz => stream_batch_mem_op;
             cuStreamBatchMemOp_v2, cuStreamBatchMemOp_v2_ptsz => stream_batch_mem_op;
         }
@@ -161,8 +161,9 @@ macro_rules! for_each_body {
             cuMemHostRegister_v2 => mem_host_register;
         }
         [copy] {
-            cuMemsetD8Async, cuMemsetD8Async_ptsz => memset_d8_async;
-            cuMemsetD32Async, cuMemsetD32Async_ptsz => memset_d32_async;
+            cuMemsetD8Async, cuMemsetD8Async_ptsz => (memset_async::<u8>);
+            cuMemsetD16Async, cuMemsetD16Async_ptsz => (memset_async::<u16>);
+            cuMemsetD32Async, cuMemsetD32Async_ptsz => (memset_async::<u32>);
             cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync_v2_ptsz => memcpy_h_to_d_async;
             cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync_v2_ptsz => memcpy_d_to_h_async;
             cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync_v2_ptsz => memcpy_d_to_d_async;
@@ -317,14 +318,13 @@ macro_rules! for_each_body {
             cuMemcpyPeer, cuMemcpyPeer_ptds => memcpy_peer;
             cuMemcpyPeerAsync, cuMemcpyPeerAsync_ptsz => memcpy_peer_async;
             cuMemcpyAsync, cuMemcpyAsync_ptsz => memcpy_async;
-            cuMemsetD16Async, cuMemsetD16Async_ptsz => memset_d16_async;
             cuMemcpy, cuMemcpy_ptds => memcpy;
             cuMemcpyHtoD_v2, cuMemcpyHtoD_v2_ptds => memcpy_h_to_d;
             cuMemcpyDtoH_v2, cuMemcpyDtoH_v2_ptds => memcpy_d_to_h;
             cuMemcpyDtoD_v2, cuMemcpyDtoD_v2_ptds => memcpy_d_to_d;
-            cuMemsetD8_v2, cuMemsetD8_v2_ptds => memset_d8;
-            cuMemsetD16_v2, cuMemsetD16_v2_ptds => memset_d16;
-            cuMemsetD32_v2, cuMemsetD32_v2_ptds => memset_d32;
+            cuMemsetD8_v2, cuMemsetD8_v2_ptds => (memset::<u8>);
+            cuMemsetD16_v2, cuMemsetD16_v2_ptds => (memset::<u16>);
+            cuMemsetD32_v2, cuMemsetD32_v2_ptds => (memset::<u32>);
         }
         [allocation::pools] {
             cuMemAllocAsync, cuMemAllocAsync_ptsz => mem_alloc_async;

@@ -223,8 +223,8 @@ macro_rules! body {
     ([$($module:tt)+] $body:ident) => {
         crate::$($module)+::$body
     };
-    ([$($module:tt)+] ($body:ident::<$form:literal>)) => {
-        crate::$($module)+::$body::<$form>
+    ([$($module:tt)+] ($body:ident::<$($form:tt),+>)) => {
+        crate::$($module)+::$body::<$($form),+>
     };
 }
 

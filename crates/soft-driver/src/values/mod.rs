@@ -153,74 +153,28 @@ fn room_in(call: &CallFrame, mut state: Locked, stream: u32) -> Result<Locked, C
 }
 
 /// One operation, as a batch has it. Waits and writes have the same form.
-fn value_operation(
+pub(crate) fn stream_value<T: Into<u64>, const WRITES: bool>(
     call: &CallFrame,
     stream: StreamArg,
-    operation: Kind,
-    (address, value): (u64, u64),
+    address: u64,
+    value: T,
     flags: u32,
 ) -> Answer {
+    let operation = match (WRITES, size_of::<T>()) {
+        (false, 4) => Kind::CU_STREAM_MEM_OP_WAIT_VALUE_32,
+        (false, _) => Kind::CU_STREAM_MEM_OP_WAIT_VALUE_64,
+        (true, 4) => Kind::CU_STREAM_MEM_OP_WRITE_VALUE_32,
+        (true, _) => Kind::CU_STREAM_MEM_OP_WRITE_VALUE_64,
+    };
     let mut given = CUstreamBatchMemOpParams { pad: [0; 6] };
     given.waitValue = CUstreamMemOpWaitValueParams {
         operation,
         address,
-        u: CUstreamMemOpWaitValueParams_u { value64: value },
+        u: CUstreamMemOpWaitValueParams_u { value64: value.into() },
         flags,
         alias: 0,
     };
     value_operations(call, stream, &[given])
-}
-
-pub(crate) fn stream_wait_value32(
-    call: &CallFrame,
-    stream: StreamArg,
-    address: u64,
-    value: u32,
-    flags: u32,
-) -> Answer {
-    value_operation(
-        call,
-        stream,
-        Kind::CU_STREAM_MEM_OP_WAIT_VALUE_32,
-        (address, u64::from(value)),
-        flags,
-    )
-}
-
-pub(crate) fn stream_wait_value64(
-    call: &CallFrame,
-    stream: StreamArg,
-    address: u64,
-    value: u64,
-    flags: u32,
-) -> Answer {
-    value_operation(call, stream, Kind::CU_STREAM_MEM_OP_WAIT_VALUE_64, (address, value), flags)
-}
-
-pub(crate) fn stream_write_value32(
-    call: &CallFrame,
-    stream: StreamArg,
-    address: u64,
-    value: u32,
-    flags: u32,
-) -> Answer {
-    value_operation(
-        call,
-        stream,
-        Kind::CU_STREAM_MEM_OP_WRITE_VALUE_32,
-        (address, u64::from(value)),
-        flags,
-    )
-}
-
-pub(crate) fn stream_write_value64(
-    call: &CallFrame,
-    stream: StreamArg,
-    address: u64,
-    value: u64,
-    flags: u32,
-) -> Answer {
-    value_operation(call, stream, Kind::CU_STREAM_MEM_OP_WRITE_VALUE_64, (address, value), flags)
 }
 
 pub(crate) fn stream_batch_mem_op(
