@@ -325,7 +325,7 @@ impl Clock {
         Self { height: if root.is_some() { one.height } else { 0 }, root }
     }
 
-    /// Forgets what everybody knows.
+    /// Forgets what is in the floor, as everybody knows that.
     pub(crate) fn prune(&mut self, floor: &Self) {
         if self.is_empty() || floor.is_empty() {
             return;

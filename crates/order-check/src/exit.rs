@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
-/// 0 for no change.
+/// The exit status that the process is to have; 0 leaves it as it is.
 static STATUS: AtomicI32 = AtomicI32::new(0);
 /// The process that has the status. A child of a fork has its own.
 static PROCESS: AtomicU32 = AtomicU32::new(0);

@@ -5,7 +5,7 @@
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 
-/// A loaded file.
+/// A file that is loaded into this process: the program or a library.
 pub(crate) struct Object {
     /// Its path; empty for the program itself.
     pub(crate) path: String,

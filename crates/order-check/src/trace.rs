@@ -240,7 +240,7 @@ fn frames(
     trimmed(all)
 }
 
-/// The program's own frames.
+/// The frames of the program itself, without those of the checker.
 fn trimmed(mut all: Vec<String>) -> Vec<String> {
     let library = LEFT_OUT.get();
     let own = |frame: &String| {

@@ -59,7 +59,7 @@ impl State {
         Ok(index)
     }
 
-    /// A new stream.
+    /// The order checker learns of a new stream.
     pub(crate) fn feed_stream(&mut self, stream: u32, creator: Creator) {
         let entry = &self.streams[stream];
         let kind = match entry.flags & CU_STREAM_NON_BLOCKING {

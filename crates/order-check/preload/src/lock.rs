@@ -53,7 +53,6 @@ impl<T> Lock<T> {
         Self { rank, mutex: Mutex::new(value) }
     }
 
-    /// Waits for the lock.
     pub(crate) fn lock(&self) -> LockResult<Guard<'_, T>> {
         Held::check(self.rank);
         match self.mutex.lock() {

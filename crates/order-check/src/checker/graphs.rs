@@ -93,7 +93,7 @@ impl Graphs {
         std::mem::take(&mut self.launched).into_iter().map(|point| Mark(vec![point])).collect()
     }
 
-    /// Nodes without children.
+    /// The nodes, with those of child graphs in the places of these.
     fn flatten(&self, nodes: &[Node]) -> Vec<Node> {
         let mut flat = Vec::with_capacity(nodes.len());
         // The last nodes of each.

@@ -153,7 +153,6 @@ fn places(
     all
 }
 
-/// Where accesses begin.
 fn begins(accesses: &[Access]) -> impl Iterator<Item = u64> {
     accesses.iter().take(ACCESSES).map(|access| access.range.start)
 }

@@ -29,7 +29,7 @@ pub(super) struct Threads {
     /// The slot and the clock of all threads, in [`HostOrder::Submission`].
     pub(super) host: (Slot, Clock),
     threads: Map<ThreadId, Thread>,
-    /// What was handed over.
+    /// What the thread knew that handed each token over.
     pub(super) tokens: Map<TokenId, Clock>,
 }
 

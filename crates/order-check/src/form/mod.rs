@@ -288,7 +288,6 @@ impl<'a> Form<'a> {
         text
     }
 
-    /// The whole text.
     pub(crate) fn text(&self, with: With<'_>) -> String {
         let mut lines = Vec::new();
         let mut add = |name: &str, text: &str| {

@@ -126,7 +126,7 @@ impl Launched {
     }
 }
 
-/// The same launch.
+/// Two are equal if they are of the same launch.
 impl PartialEq for Launched {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.launch, &other.launch)

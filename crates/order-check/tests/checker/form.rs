@@ -7,7 +7,7 @@ use cuda_order_check_engine::{
     Access, Call, Checker, ContextId, EventId, Finding, Op, StreamId, StreamKind, ThreadId,
 };
 
-/// Calls with backtraces.
+/// A program whose calls have backtraces.
 struct Program {
     checker: Checker,
     number: u64,

@@ -40,7 +40,7 @@ The status is that of PROGRAM, or 128 and the number of the signal that ended it
 cannot be started; 2 for a wrong command line.
 ";
 
-/// The driver's settings.
+/// The variable that has the driver's settings.
 pub(crate) const VARIABLE: &str = "CUDA_SOFT_DRIVER";
 
 /// A message for standard error, and the status.

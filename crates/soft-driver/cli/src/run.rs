@@ -31,7 +31,6 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// The settings as text.
     pub(crate) fn text(&self) -> String {
         let pairs = self.settings.iter().map(|(name, value)| format!("{name}={value}"));
         pairs.collect::<Vec<_>>().join(",")

@@ -59,7 +59,7 @@ pub struct SoftDriver {
     slot: usize,
     /// False for the shared library's driver, which is never dropped.
     pub(super) owned: bool,
-    /// If time is virtual.
+    /// The clock of virtual time, if time is virtual.
     clock: Option<&'static VirtualClock>,
     /// Whether the order checker needs the values that the host reads.
     reports_reads: bool,

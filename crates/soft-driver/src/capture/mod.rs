@@ -15,7 +15,6 @@ use crate::machine::handles::Table;
 use crate::order::Feed;
 use crate::threads;
 
-/// A capture under way.
 struct Capture {
     /// The stream that it began in.
     origin: u32,
@@ -31,7 +30,6 @@ struct Capture {
     left: Vec<u32>,
 }
 
-/// The captures under way.
 pub(crate) struct Captures {
     /// Whose threads have a capture mode: the machine's slot, and its epoch.
     slot: usize,

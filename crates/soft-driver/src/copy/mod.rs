@@ -173,7 +173,7 @@ pub(crate) fn memset_async<T: Into<u32>>(
 pub(crate) enum Side {
     Device(u64),
     Host(*const c_void),
-    /// Determined by the address.
+    /// An address that may be of the host or of a device.
     Any(u64),
 }
 
@@ -263,7 +263,7 @@ pub(crate) fn memcpy_d_to_d_async(
 /// behavior".
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HostAfter {
-    /// The copy or memset.
+    /// The copy or memset itself.
     Work,
     /// The read of the program's ordinary memory, before which the call waits for the stream. The
     /// device's own memory may be written later.

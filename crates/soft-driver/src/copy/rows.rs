@@ -258,7 +258,7 @@ pub(crate) struct Rows {
     pub(crate) pitch: usize,
     pub(crate) value: u32,
     pub(crate) element: usize,
-    /// Elements in a row.
+    /// The number of elements in a row.
     pub(crate) width: usize,
     pub(crate) height: usize,
 }

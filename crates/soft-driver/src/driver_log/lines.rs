@@ -12,7 +12,7 @@ use crate::threads;
 /// Documented: so many bytes are kept.
 const KEPT: usize = 25_600;
 
-/// The newest lines.
+/// The newest lines of the driver's log.
 pub(crate) struct DriverLog(pub(super) Mutex<Lines>);
 
 pub(super) struct Lines {

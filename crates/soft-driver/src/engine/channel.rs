@@ -61,7 +61,6 @@ impl Channels {
         self.waiting.get(&key).map_or(0, |channel| channel.waits.len())
     }
 
-    /// A wait was submitted.
     pub(crate) fn wait(&mut self, key: ChannelKey, at: u64, stream: u32) {
         self.waiting.entry(key).or_default().waits.insert(at, stream);
     }

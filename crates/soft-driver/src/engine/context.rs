@@ -41,7 +41,6 @@ impl ContextWait {
 /// A context as the engine has it.
 #[derive(Default)]
 pub(crate) struct ContextWork {
-    /// The context's handle.
     pub(super) handle: u64,
     /// The primary context of a green one; any other is its own. They fail together.
     primary: u32,

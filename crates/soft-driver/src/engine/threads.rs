@@ -50,7 +50,7 @@ impl Threads {
         self.handles.push(thread);
     }
 
-    /// How many do jobs.
+    /// How many threads run copies and kernels.
     pub(super) fn for_jobs(&self) -> usize {
         self.host + self.pool + self.device
     }

@@ -11,7 +11,6 @@ use crate::order::Feed;
 
 mod references;
 
-/// A user object.
 struct UserObject {
     /// All references: the program's own, and those of graphs and executable graphs.
     references: u64,
@@ -54,7 +53,6 @@ impl UserObjects {
         done.map(|(_, references)| references).collect()
     }
 
-    /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.table.len()
     }

@@ -33,7 +33,7 @@ const PATIENCE: u32 = 8;
 const QUESTIONS: usize = 256;
 
 impl Engine {
-    /// Wakes all that wait.
+    /// Wakes all threads that wait, so that each looks again.
     fn wake_all(&mut self) {
         self.waits.changed();
         self.waiters.wake();

@@ -100,7 +100,6 @@ pub(super) enum Step {
 /// A task that its stream got to.
 pub(super) struct Turn {
     pub(super) stream: u32,
-    /// The stream's id.
     pub(super) id: u64,
     pub(super) key: ChannelKey,
     /// The task's place in the order of submission.

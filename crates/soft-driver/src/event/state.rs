@@ -19,14 +19,13 @@ pub(super) enum EventState {
     Captured(Box<Mark>),
 }
 
-/// An event.
 pub(crate) struct Event {
     pub(crate) context: u32,
     pub(super) flags: u32,
     /// Whether its context was destroyed before it.
     pub(super) orphan: bool,
     pub(super) state: EventState,
-    /// An interprocess event's slot.
+    /// The slot in shared memory, if the event is interprocess.
     pub(super) shared: Option<Box<SharedEvent>>,
 }
 

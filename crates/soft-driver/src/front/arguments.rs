@@ -15,7 +15,7 @@ pub(crate) trait Arguments {
     /// What a creating call has written to its out-parameter, once it succeeded.
     fn given(&self) -> Option<u64>;
 
-    /// Does the work.
+    /// Runs the body of the function.
     fn run(&self, call: &CallFrame) -> CUresult;
 }
 

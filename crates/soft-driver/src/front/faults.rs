@@ -403,7 +403,7 @@ pub(crate) struct Verdict {
     pub(crate) kill: Option<Death>,
 }
 
-/// When a process ends.
+/// When a fault ends the process: before the call, or after it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Death {
     Before,

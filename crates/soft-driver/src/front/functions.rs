@@ -19,7 +19,7 @@ use crate::machine::{MACHINES, Machine};
 
 /// The machine that a C function calls.
 pub trait Slot {
-    /// Its slot.
+    /// The slot in which the machine is.
     fn slot() -> usize;
 }
 

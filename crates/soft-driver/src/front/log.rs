@@ -70,11 +70,10 @@ fn looks_up(id: Id) -> bool {
     matches!(id, Id::cuGetProcAddress | Id::cuGetProcAddress_v2 | Id::cuGetProcAddress_v2_ptsz)
 }
 
-/// The latest calls.
 pub(crate) struct Log {
     entries: VecDeque<Entry>,
     room: usize,
-    /// Whether lookups are kept.
+    /// Whether calls that look a function up are logged.
     lookups: bool,
     start: Option<Instant>,
 }

@@ -50,7 +50,6 @@ impl NodeEvent {
     }
 }
 
-/// What a node does.
 #[derive(Clone, Debug)]
 pub(crate) enum NodeKind {
     Empty,

@@ -30,7 +30,6 @@ fn list(found: &[CUgraphNode], nodes: Array<CUgraphNode>, count: Ptr<usize>) -> 
     count.put(found.len().min(room))
 }
 
-/// The handles of nodes.
 fn handles(state: &State, nodes: &[u32]) -> Vec<CUgraphNode> {
     nodes.iter().map(|node| state.graphs.node_handle(*node)).collect()
 }

@@ -6,7 +6,6 @@ use crate::machine::handles::{Kind, Table};
 /// The least part, and what the size of each is a multiple of, on compute capability 9.0.
 pub(crate) const UNIT: u32 = 8;
 
-/// A green context.
 pub(super) struct Green {
     /// The context that stands for it.
     pub(super) context: u32,

@@ -19,7 +19,7 @@ use crate::device::attributes::value;
 use crate::kernel::{Accesses, Declare, Kernel, Launch, MAX_PARAMETERS};
 use crate::machine::drop_unlocked::DropUnlocked;
 
-/// Whether images are read.
+/// Whether this build reads images.
 pub(crate) const READ: bool = true;
 
 /// The largest image that is read.

@@ -120,7 +120,7 @@ impl DeviceMemory for Machine {
     }
 }
 
-/// What is launched.
+/// What a call that launches a kernel was given.
 struct Given {
     function: Memory,
     grid: [u32; 3],

@@ -153,7 +153,6 @@ fn load(call: &CallFrame, out: Ptr<Handle>, source: Option<Source<'_>>) -> Answe
     out.put(handle(module))
 }
 
-/// An image in memory.
 fn at(image: In<c_void>) -> Option<Source<'static>> {
     (!image.is_null()).then(|| Source::Memory(image.addr()))
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::abi::*;
 use crate::kernel::Kernel;
 
-/// Whether images are read.
+/// Whether this build reads images.
 pub(crate) const READ: bool = false;
 
 /// The memory or the file that has an image.

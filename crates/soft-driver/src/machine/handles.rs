@@ -262,7 +262,7 @@ impl<T> Table<T> {
         self.slot
     }
 
-    /// How many live.
+    /// How many objects are alive.
     pub(crate) fn len(&self) -> usize {
         self.live
     }

@@ -32,7 +32,7 @@ pub(crate) struct Misuses {
     reports: Mutex<Vec<String>>,
     /// Unsupported calls that the program made: each is printed once.
     unsupported: Mutex<BTreeSet<&'static str>>,
-    /// What `cuLogsDumpToMemory` gives.
+    /// The lines for `cuLogsDumpToMemory`.
     pub(crate) log: DriverLog,
     /// What ended with its context.
     pub(crate) losses: Losses,

@@ -21,12 +21,12 @@ pub(crate) type Owed = [u32; 8];
 
 #[derive(Clone, Copy)]
 enum Place {
-    /// Since the n-th change.
+    /// Free since the change with this number.
     Free(u64),
     Taken,
     /// Dropped, and its threads are being ended.
     Ending(Owed),
-    /// Dropped with releases owed.
+    /// Its driver was dropped, and still owes releases.
     Retired(Owed, Instant),
 }
 

@@ -84,7 +84,6 @@ pub(crate) struct Owner {
     pub(crate) device: usize,
 }
 
-/// How memory begins.
 impl Allocations {
     /// New memory. A device has so much of it as `limit`.
     pub(crate) fn allocate(

@@ -213,7 +213,7 @@ pub(crate) enum Keeper {
     Region(Arc<Region>),
     /// A copy that was taken of the program's bytes.
     Staged(#[allow(dead_code, reason = "held, not looked at")] Arc<[u8]>),
-    /// The program itself.
+    /// Memory of the program itself.
     Program,
 }
 

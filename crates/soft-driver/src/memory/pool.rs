@@ -11,7 +11,6 @@ mod choice;
 /// freed; how much a pool would keep is counted all the same.
 #[derive(Default)]
 pub(crate) struct Pool {
-    /// The device's ordinal.
     pub(crate) device: usize,
     /// Whether it is the device's default pool, which cannot be destroyed.
     pub(crate) default: bool,

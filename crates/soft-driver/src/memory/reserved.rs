@@ -25,7 +25,7 @@ struct Props(CUmemAllocationProp);
 // SAFETY: the pointer is the program's, and only returned to it.
 unsafe impl Send for Props {}
 
-/// Memory without an address.
+/// Physical memory of `cuMemCreate`, which has no address until it is mapped.
 pub(crate) struct Physical {
     file: File,
     pub(crate) bytes: u64,

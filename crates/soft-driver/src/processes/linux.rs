@@ -85,7 +85,6 @@ fn open(name: &str, flags: i32) -> Option<std::fs::File> {
     (metadata.is_file() && metadata.uid() == user).then_some(file)
 }
 
-/// An open file.
 #[derive(Debug)]
 pub(super) struct File(std::fs::File);
 

@@ -31,7 +31,7 @@ struct Layout {
 
 #[repr(C)]
 struct Slot {
-    /// A [`Word`].
+    /// A [`Word`], as one number.
     word: AtomicU64,
     /// Grows by one when an event takes the slot, and by one when it leaves: odd while an event has
     /// it.

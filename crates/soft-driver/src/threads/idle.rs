@@ -42,7 +42,6 @@ pub(crate) fn is_own() {
     *used().entry(this_thread()).or_default() |= OWN;
 }
 
-/// The calling thread ends.
 pub(crate) fn ends() {
     used().remove(&this_thread());
 }

@@ -3,7 +3,7 @@
 
 use core::time::Duration;
 
-/// How often somebody looks.
+/// The time between two looks at what threads have run.
 pub(crate) const LOOK: Duration = Duration::from_millis(1);
 
 /// The calling thread, as the system numbers it.

@@ -354,7 +354,7 @@ const CALLS: &[&str] = &[
 
 const KERNEL: &CStr = c"kernel";
 
-/// What no call writes.
+/// The byte in results before a call, to see whether it has written there.
 const UNTOUCHED: u8 = 0xa5;
 
 unsafe extern "C" fn nothing(_: *mut c_void) {}
@@ -460,7 +460,7 @@ impl Table {
         self.memory.last().expect("one").as_ptr().expose_provenance()
     }
 
-    /// A new object.
+    /// Makes an object of the kind that the letter stands for.
     fn object(&mut self, letter: &str) -> usize {
         let function = nothing as unsafe extern "C" fn(*mut c_void) as usize;
         let made = match letter {

@@ -30,7 +30,7 @@ impl Asked {
         self.last.store(NEVER, Ordering::Relaxed);
     }
 
-    /// Notes a question.
+    /// Notes that a thread has asked the driver.
     pub(super) fn note(&self, now: Moment) {
         self.last.store(self.since_first(now), Ordering::Relaxed);
     }

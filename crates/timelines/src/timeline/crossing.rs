@@ -41,7 +41,7 @@ pub(super) const ALL: usize = 64;
 
 /// A wait that may not be over, and the share that it holds.
 struct Crossing {
-    /// Recorded after the wait.
+    /// Recorded in the stream after its wait, so it shows that the stream has passed it.
     passed: Event,
     /// The timeline's context.
     context: Context,

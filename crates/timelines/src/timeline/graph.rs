@@ -58,7 +58,7 @@ use crate::calls::*;
 pub struct SignalGraph {
     // In the order of dropping.
     exec: GraphExec,
-    /// Keeps the nodes' handles.
+    /// The graph keeps the handles of its nodes valid.
     _graph: Graph,
     signals: Vec<GraphNode>,
     timeline: Timeline,

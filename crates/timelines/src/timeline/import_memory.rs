@@ -80,7 +80,7 @@ pub(super) struct MemoryImport {
 }
 
 struct Opened {
-    /// The mirror.
+    /// The slot of this process that mirrors the maker's.
     slot: &'static Slot,
     exporter: ExporterProcess,
     /// Whether the exporter was reported or seen to have ended.

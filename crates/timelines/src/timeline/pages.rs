@@ -61,7 +61,6 @@ struct Page {
     /// How many lines belong to timelines that were not dropped. Each of them has a share of the
     /// context.
     live: usize,
-    /// The unused lines.
     free: Vec<&'static Slot>,
     /// Which lines streams may still write.
     dropped: Vec<&'static Slot>,

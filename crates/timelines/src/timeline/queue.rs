@@ -52,7 +52,6 @@ struct Inner {
 pub(super) struct Answers(Vec<(Driver, usize, Result<()>)>);
 
 impl Answers {
-    /// A new round begins.
     pub(super) fn begin_round(&mut self) {
         self.0.clear();
     }
@@ -107,7 +106,6 @@ impl Queue {
         }
     }
 
-    /// Takes out all entries.
     pub(super) fn take_all(&self, due: &mut Vec<Arc<Entry>>) {
         self.take(None, due);
     }

@@ -18,7 +18,7 @@ use cuda_events::{Context, Device, Driver, Stream, StreamOptions};
 use cuda_timelines::TimelineFile;
 use cuda_timelines::{Completion, CudaStreamExt, PointCompletion, Timeline};
 
-/// An observed driver's context.
+/// A context whose driver has the observer.
 fn context(real: Driver, observer: impl Fn(&Call) + Send + Sync + 'static) -> Context {
     let driver = real.observe(observer).expect("there is room");
     Device::new(driver, 0).and_then(Context::primary).expect("the primary context")

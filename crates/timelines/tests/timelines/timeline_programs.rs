@@ -12,7 +12,7 @@ use common::{Gpu, Latch, TestDriver, cases};
 use cuda_events::{Context, Device, EventFlags, Progress, Stream, StreamOptions};
 use cuda_timelines::{CudaStreamExt, HostTimeline, Point, Timeline};
 
-/// Numbers from a seed.
+/// Random numbers, the same ones for a seed.
 struct Random(u64);
 
 impl Random {

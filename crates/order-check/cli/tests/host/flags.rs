@@ -35,7 +35,7 @@ impl<'a> Flag<'a> {
         p.cuda.cuStreamWaitValue64_v2(p.stream, address, 1, 0);
     }
 
-    /// Waits for a value.
+    /// The host polls the word until it has the value.
     pub(super) fn poll(&self, value: u64) {
         // SAFETY: as above; the stream writes it in one piece.
         while unsafe { self.word.read_volatile() } != value {

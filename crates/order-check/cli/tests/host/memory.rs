@@ -76,7 +76,7 @@ pub(super) fn managed_source(p: &Program) {
     p.cuda.cuMemFree_v2(to);
 }
 
-/// A free waits.
+/// A free of memory that a stream uses waits for the stream.
 pub(super) fn freed(p: &Program) {
     for _ in 0..3 {
         let mut memory = std::ptr::null_mut();

@@ -106,7 +106,6 @@ impl KernelCode {
         *self.has_flags.get_or_init(|| found)
     }
 
-    /// The decoded code.
     pub(crate) fn code(&self) -> Result<Arc<Code>, Reason> {
         if let Ok(all) = CODES.lock()
             && let Some((.., code)) = all.iter().find(|(number, ..)| *number == self.number)

@@ -93,7 +93,7 @@ impl Drop for Words {
     }
 }
 
-/// A number of two.
+/// A number that stands for both, for a hash.
 pub(crate) fn mix(one: u64, two: u64) -> u64 {
     let product = u128::from(one ^ 0x9e37_79b9_7f4a_7c15) * u128::from(two ^ 0xd1b5_4a32_d192_ed03);
     (product as u64) ^ (product >> 64) as u64

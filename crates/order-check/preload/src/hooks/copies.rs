@@ -223,7 +223,6 @@ pub(crate) fn peer_rows(
     peer(call, real, blocks, extent, contexts)
 }
 
-/// A memset.
 pub(crate) fn set(
     call: &Call,
     real: impl FnOnce() -> Code,

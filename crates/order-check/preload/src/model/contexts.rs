@@ -33,7 +33,6 @@ impl Contexts {
         (context, device)
     }
 
-    /// The current context.
     pub(crate) fn handle(&self) -> Handle {
         let mut context = 0;
         if let Some(current) = self.questions.current {

@@ -45,7 +45,6 @@ static RING: [Slot; WAITING_AT_MOST] = [const {
     }
 }; WAITING_AT_MOST];
 
-/// How many accesses wait.
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 static ORDER: AtomicU64 = AtomicU64::new(0);
 /// How many accesses found no place.
@@ -73,7 +72,6 @@ pub(crate) fn note(fill: impl FnOnce(&mut EarlyAccess)) {
     slot.state.store(2, Ordering::Release);
 }
 
-/// Whether accesses wait.
 pub(crate) fn any() -> bool {
     WAITING.load(Ordering::Relaxed) > 0
 }

@@ -22,7 +22,7 @@ pub(crate) const ENTRIES: usize = 256;
 /// How often an entry with gaps may be accessed before it is spent: the bytes may all be in gaps.
 const IN_GAPS: u32 = 32;
 
-/// A free entry.
+/// The entry is free.
 const FREE: u8 = 0;
 /// The host may read, as a copy reads.
 const READABLE: u8 = 1;

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-/// The counts.
+/// What the summary counts.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Seen {
     /// The calls, each with its number.

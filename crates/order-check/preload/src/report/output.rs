@@ -385,7 +385,7 @@ impl Output {
         self.settings.has(Kind::of(report))
     }
 
-    /// A candidate was judged.
+    /// A candidate was judged: it is reported, counted as possible, or dropped.
     pub(crate) fn judged(&mut self, mut report: Report, verdict: Verdict) {
         let (word, text, bytes) = match verdict {
             Verdict::Refuted => return,

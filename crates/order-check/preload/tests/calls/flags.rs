@@ -87,7 +87,7 @@ macro_rules! slow {
 static LAUNCH: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 static WORD: AtomicU64 = AtomicU64::new(0);
 
-/// Whether the calls fail.
+/// Whether the driver refuses the calls.
 static FAILS: AtomicBool = AtomicBool::new(false);
 
 unsafe extern "C" fn launch(exec: CUgraphExec, stream: CUstream) -> u32 {

@@ -18,12 +18,12 @@ pub enum Do {
     Work(u64, Vec<Access>),
     Record(u64, u64),
     RecordExternal(u64, u64),
-    /// Stream, event.
+    /// The stream, and the event that it waits for.
     Wait(u64, u64),
     WaitExternal(u64, u64),
     ContextRecord(u64, u64),
     ContextWait(u64, u64),
-    /// Context, stream.
+    /// The context, and the stream that it shares.
     ContextShares(u64, u64),
     ContextDestroy(u64),
     Write(u64, Cell, u64),

@@ -32,7 +32,6 @@ fn pool(rig: &Rig, pool: &mut CUmemoryPool) -> CUresult {
     rig.cuMemPoolCreate(pool, &crate::memory::props(rig, 0))
 }
 
-/// A new pool.
 fn own_pool(rig: &Rig) -> CUmemoryPool {
     made(rig, || {
         let mut new = null_mut();

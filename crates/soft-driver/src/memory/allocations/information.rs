@@ -42,7 +42,6 @@ impl Allocations {
 /// A context that there is not: mapped memory ends with none.
 const NO_CONTEXT: u32 = u32::MAX;
 
-/// Mapped memory.
 impl Allocations {
     /// Counts memory of a device that has so much of it as `limit`.
     pub(crate) fn take(&mut self, device: usize, limit: u64, bytes: u64) -> Answer {

@@ -70,7 +70,6 @@ fn launch(raw: &Raw, function: Handle, stream: CUstream, address: u64, value: u3
     launch_with(raw, function, stream, one, parameters.as_mut_ptr(), null_mut())
 }
 
-/// Memory of a device.
 fn memory(raw: &Raw) -> u64 {
     let mut address = 0;
     assert_eq!(unsafe { (raw.cuMemAlloc_v2)(&mut address, 4 * WORDS) }.0, OK);

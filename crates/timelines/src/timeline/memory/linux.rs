@@ -298,7 +298,6 @@ pub(crate) struct Life(&'static Place);
 /// A file descriptor that forked children close. The places are a list that only grows, at its end.
 /// It has no lock, because another thread may hold a lock when the process forks.
 struct Place {
-    /// The descriptor, or -1.
     file: AtomicI32,
     next: OnceLock<&'static Self>,
 }

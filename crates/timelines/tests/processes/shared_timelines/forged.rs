@@ -22,7 +22,7 @@ use cuda_timelines::{
 #[cfg(target_os = "linux")]
 use super::{Peer, WAYS, open};
 
-/// Numbers from a seed.
+/// Random numbers, the same ones for a seed.
 struct Random(u64);
 
 impl Random {

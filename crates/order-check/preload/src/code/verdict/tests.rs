@@ -17,7 +17,7 @@ use crate::code::launch::Values;
 
 const MEMORY: u64 = 0x7000;
 
-/// Stores four bytes.
+/// Stores four bytes at the address in its parameter.
 const KERNEL: &str = ".version 8.0\n.target sm_90\n.address_size 64\n\
     .entry kernel(.param .u64 to)\n{ .reg .b64 a; ld.param.u64 a, [to]; st.u32 [a], 1; ret; }\n";
 

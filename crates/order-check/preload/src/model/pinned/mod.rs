@@ -65,7 +65,7 @@ pub(crate) fn watch_copies(watch: &mut Watch, stream: StreamId, accesses: &[Acce
     }
 }
 
-/// A graph was launched.
+/// The pages of pinned memory that the graph's nodes use are protected.
 pub(crate) fn watch_launch(watch: &mut Watch, stream: StreamId, graph: GraphId) {
     if !watch.pinned.is_on()
         || watch.pinned.regions.is_empty()
@@ -175,7 +175,7 @@ pub(crate) fn settle_copies(watch: &mut Watch) {
     }
 }
 
-/// The process ends.
+/// Nothing is protected any more, as the process ends.
 pub(crate) fn stop_watching(watch: &mut Watch) {
     host_accesses(watch);
     if watch.pinned.is_on() {

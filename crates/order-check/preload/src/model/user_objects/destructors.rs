@@ -5,7 +5,6 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::call::{Function, Handle};
 
-/// A user object's destructor.
 pub(crate) struct Destructor {
     pub(crate) function: Function,
     pub(crate) data: Handle,

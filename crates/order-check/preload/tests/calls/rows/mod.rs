@@ -31,7 +31,7 @@ use run::{Mode, Run, TESTED, Tested};
 /// Memory that calls touch, each with room around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Area {
-    /// Device memory.
+    /// Device memory that calls write.
     To,
     From,
     /// That of the second device.
@@ -72,7 +72,7 @@ const ACTORS: &str = "ABLPDETH";
 const HOST: usize = 7;
 /// The call that the accesses after the call have, as the stand-in reports each two calls once.
 const LATER: &str = "later";
-/// The call itself.
+/// The place of the call itself in an order.
 const CALL: usize = 8;
 
 /// Pairs of operations of which the first is before the second.

@@ -3,7 +3,7 @@
 use super::Touch;
 use super::run::{Mode, Run};
 
-/// What a function does.
+/// What a call of a function touches and orders.
 pub(super) struct Row {
     /// Without versions and suffixes. A version with other parameters has its own row.
     pub(super) names: &'static str,

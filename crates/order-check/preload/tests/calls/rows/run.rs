@@ -154,7 +154,7 @@ pub(super) struct Run {
     /// 64 bytes of device memory that the stand-in has not seen, and some of the host.
     pub(super) hidden: u64,
     pub(super) page: u64,
-    /// What calls write.
+    /// Places for the results of calls.
     pub(super) out: Box<[Cell<u64>; 16]>,
     /// The end of what the call has given out.
     pub(super) end: Cell<u64>,

@@ -802,7 +802,7 @@ unsafe extern "C" fn callback(_: CUstream, _: CUresult, data: *mut c_void) {
     unsafe { hosted(data) };
 }
 
-/// All functions have run.
+/// Waits until all host functions have run, unseen by the checker.
 fn settle(r: &Run) {
     r.unseen(c"cuCtxSynchronize", &[]);
 }

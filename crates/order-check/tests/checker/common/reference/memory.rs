@@ -33,7 +33,7 @@ fn shadows(new: AccessKind, old: AccessKind) -> bool {
 #[derive(Default)]
 pub(super) struct Memory {
     bytes: HashMap<(bool, u64), Vec<(usize, AccessKind)>>,
-    /// Address to width.
+    /// The width of each value, by its address.
     cells: BTreeMap<u64, u8>,
     /// Copies of other sizes than those of values, and whether they are allocations.
     copies: Vec<(Access, usize, bool)>,

@@ -16,7 +16,7 @@ impl Reference {
         self.graph.before[node].iter().any(|before| self.tasks.contains_key(before))
     }
 
-    /// Whether something changed.
+    /// Lets a node run if it may. Returns whether something changed.
     pub(super) fn run(&mut self, node: usize, force: bool) -> bool {
         let Some(task) = self.tasks.get(&node).cloned() else { return false };
         if self.held(node) || task.running.is_some() && !force {

@@ -318,7 +318,7 @@ fn flags_of_later_kernels() {
         }
         done(a);
     }
-    // A copy before it.
+    // A copy that was submitted before the kernel.
     for (text, is_possible) in [(&weak, false), (&strong, true)] {
         let ([a, _], memory) = with(text);
         let copy = Call { name: "cuMemcpyDtoHAsync_v2", per_thread: false };
