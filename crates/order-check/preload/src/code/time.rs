@@ -73,6 +73,13 @@ fn nearby_has_time() -> bool {
     Duration::from_nanos(ON_NEARBY.load(Ordering::Relaxed)) < allowed
 }
 
+/// For tests: the allowance for candidates is used up, or there is a new one.
+#[cfg(test)]
+pub(crate) fn set_spent_on_candidates(all: bool) {
+    let spent = if all { u64::MAX / 2 } else { 0 };
+    ON_CANDIDATES.store(spent, Ordering::Relaxed);
+}
+
 /// For tests: the allowance for pairs is used up, or there is a new one.
 #[cfg(test)]
 pub(crate) fn set_spent_on_nearby(all: bool) {

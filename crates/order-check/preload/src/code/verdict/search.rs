@@ -13,6 +13,7 @@ use crate::code::evaluated::{Accesses, Bounds};
 use crate::code::time::Time;
 
 pub(super) const NOT_FOUND: &str = "no thread was found that touches these bytes";
+pub(super) const LATE: &str = "it would take too much time";
 pub(super) const UNBOUNDED: &str = "an address comes from memory, or is not bounded by its code";
 
 /// How many accesses of a kernel are looked for, and in how many ranges.
@@ -25,8 +26,10 @@ pub(super) struct Searched {
     pub(super) touched: Vec<(Range<u64>, KernelAccess)>,
     /// Whether no thread was found, and all of them are in the code.
     pub(super) is_not_found: bool,
-    /// Whether it depends on memory, or was not asked.
+    /// Whether it depends on memory. Before there is a candidate nobody is asked, and it may.
     pub(super) is_unknown: bool,
+    /// Whether there was no time to ask.
+    pub(super) is_late: bool,
 }
 
 impl Searched {
@@ -41,6 +44,7 @@ impl Searched {
         match found.seek(values, span.at, bytes, time) {
             Some(Sought::Touched(touch)) => self.touched.push((touch.bytes, touch.kind)),
             Some(Sought::NotFound) => self.is_not_found = true,
+            None if time.is_some() => self.is_late = true,
             _ => self.is_unknown = true,
         }
     }

@@ -9,11 +9,13 @@ use cuda_kernel_access::touch::{Uses, may_touch, summary, surely_touched};
 use cuda_order_check_engine::AccessKind;
 
 use super::accesses::{conflict, is_bounded, is_of_either, matters, may_be_of, some_of};
+use super::search::LATE;
 use super::two_launches::of_two_launches;
 use super::{Bytes, Question, Reach, Verdict, WAITS, unless_it_waits};
 use crate::code::evaluated::{Bounds, Evaluated, Threads, Waits};
 use crate::code::kernel::KernelCode;
 use crate::code::launch::Values;
+use crate::code::time::Time;
 
 const MEMORY: u64 = 0x7000;
 
@@ -189,6 +191,14 @@ fn a_kernel_writes_if_it_does_at_any_of_the_places() {
             assert_eq!(verdict, expected, "{ours:?} {theirs:?}");
         }
     }
+    // There is no time to ask the threads.
+    let late = Time { is_left: || false, spend: |_| () };
+    let question = Question { time: Some(late), ..question };
+    let (ours, theirs) =
+        (evaluated(&[(1, KernelAccess::Write)], none), evaluated(none, &[(1, KernelAccess::Read)]));
+    let verdict = of_two_launches([(&one, &ours), (&two, &theirs)], &question);
+    assert_eq!(verdict, Verdict::Possible(0, LATE.into()));
+    let question = Question { time: None, ..question };
     // Of one place the other kernel only reads.
     let (ours, theirs) =
         (evaluated(&[(1, KernelAccess::Write)], none), evaluated(none, &[(1, KernelAccess::Read)]));

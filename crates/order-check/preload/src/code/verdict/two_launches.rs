@@ -8,7 +8,7 @@ use cuda_kernel_access::touch::{Span, Uses, joined};
 use super::accesses::{
     COMPARED, bytes_of, conflict, is_bounded, is_of_either, kinds, may_be_of, reads, uses_of,
 };
-use super::search::{ASKED, NOT_FOUND, Searched, UNBOUNDED, both_touch, within_reach};
+use super::search::{ASKED, LATE, NOT_FOUND, Searched, UNBOUNDED, both_touch, within_reach};
 use super::{Bytes, EvaluatedLaunch, Question, Reach, Verdict};
 use crate::code::evaluated::{Accesses, Sure};
 
@@ -165,6 +165,9 @@ pub(super) fn of_two_launches(both: [EvaluatedLaunch<'_>; 2], question: &Questio
     }
     if question.reach == Reach::Sure {
         return Verdict::Refuted;
+    }
+    if halves.searched.is_late {
+        return Verdict::Possible(0, LATE.into());
     }
     let pairs = ours.iter().flat_map(|own| theirs.iter().map(move |other| (own, other)));
     let pairs: Vec<_> = pairs.filter(|(own, other)| meets(own, other)).collect();

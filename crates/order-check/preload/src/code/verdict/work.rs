@@ -10,7 +10,7 @@ use super::accesses::{
     COMPARED, bytes_of, is_bounded, is_of_either, kinds, matters, may_be_of, may_hit, reads,
     some_of, uses_of,
 };
-use super::search::{ASKED, NOT_FOUND, Searched, UNBOUNDED, within_reach};
+use super::search::{ASKED, LATE, NOT_FOUND, Searched, UNBOUNDED, within_reach};
 use super::{Bytes, EvaluatedLaunch, Question, Reach, Verdict};
 use crate::code::evaluated::Accesses;
 
@@ -157,6 +157,7 @@ pub(super) fn of_launch_and_work(
         .map(|span| work.may_share_a_flag(span.strong))
         .collect();
     let why = match (flags.is_empty(), flags.contains(&false)) {
+        _ if searched.is_late => LATE,
         (true, _) if work.meets_flag(&accesses) => FLAG,
         (true, _) if !searched.is_not_found => return Verdict::Refuted,
         (false, false) => FLAG,

@@ -3,8 +3,9 @@
 use cuda_order_check_engine::Access;
 
 use super::corpus::{
-    INPUT, MEMORY, NONE, OFFSET, WAITS, found, launch_of, possible, touch, whole, with_image,
+    INPUT, MEMORY, NONE, OFFSET, WAITS, found, launch_of, order, possible, touch, whole, with_image,
 };
+use crate::code::time::set_spent_on_candidates;
 
 const FEW: [u32; 6] = [4, 1, 1, 256, 1, 1];
 const MANY: [u32; 6] = [1 << 16, 1, 1, 256, 1, 1];
@@ -91,6 +92,23 @@ pub(super) fn threads_are_looked_for() {
         }
         assert_eq!(found_in(1024, 1200), 1);
     }
+}
+
+/// Without time nothing is said of threads that would have to be looked for.
+pub(super) fn threads_that_there_is_no_time_for() {
+    let [a, b] = with_image("", ends(false));
+    let copy = |from| touch(a, "cuMemcpyHtoDAsync_v2", Access::write(MEMORY + from, 32));
+    let writes = |stream| launch_of(WAITS, stream, MANY, &[INPUT, INPUT, MEMORY]);
+    // The launch is known then.
+    copy(200);
+    writes(b);
+    order([a, b]);
+    set_spent_on_candidates(true);
+    copy(300);
+    writes(b);
+    order([a, b]);
+    set_spent_on_candidates(false);
+    assert_eq!(found(), NONE);
 }
 
 /// How many certain findings there are, which must be within these bytes.
