@@ -2,6 +2,7 @@
 #include <cuda_timelines.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -225,7 +226,12 @@ static void sharing(CUstream raw) {
     OK(cutl_stream_adopt(NULL, raw, &stream));
     OK(cutl_file_create(NULL, 0, &file));
     OK(cutl_file_create(NULL, 1, &writable));
+    OK(cutl_file_descriptor(writable, &descriptor));
+    void *mapped = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, (int)descriptor, 0);
+    TRUE(mapped != MAP_FAILED && munmap(mapped, 4096) == 0);
     OK(cutl_file_descriptor(file, &descriptor));
+    mapped = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, (int)descriptor, 0);
+    TRUE(mapped == MAP_FAILED);
     OK(cutl_timeline_create_in_file(stream, file, &timeline));
     OK(cutl_timeline_create_host_in_file(writable, &host));
     IS(CUTL_ERROR_ARGUMENT, "has 20 bytes, and there is room for 19", cutl_timeline_descriptor(timeline, bytes, 19, &length));
@@ -529,6 +535,19 @@ static void context_lives(CUdevice device) {
     for (int i = 0; i < 1000 && is_active(device); i++) usleep(10000);
     TRUE(!is_active(device));
     OK(cutl_point_is_done(&point));
+    /* So has a stream that is adopted, also without naming the context. */
+    struct cutl_stream *stream;
+    CUcontext context;
+    CUstream raw;
+    CU(cuDevicePrimaryCtxRetain(&context, device));
+    CU(cuCtxSetCurrent(context));
+    CU(cuStreamCreate(&raw, CU_STREAM_NON_BLOCKING));
+    OK(cutl_stream_adopt(NULL, raw, &stream));
+    CU(cuDevicePrimaryCtxRelease_v2(device));
+    TRUE(is_active(device));
+    OK(cutl_stream_destroy(stream));
+    for (int i = 0; i < 1000 && is_active(device); i++) usleep(10000);
+    TRUE(!is_active(device));
 }
 
 /* With CUDA_EVENTS_DRIVER=/nowhere/libcuda.so.1. */

@@ -17,6 +17,7 @@ use common::timelines::{PATIENCE, WAIT, WRITE, gpu, idle, reached, timeline};
 use common::{Gpu, Latch, check, needs};
 use cuda_events::sys::Function;
 use cuda_events::{Context, Device, Progress, Stream, StreamOptions, StreamRef};
+use cuda_soft_driver::{SoftDriver, Time};
 use cuda_timelines::{CudaStreamExt, Error, HostTimeline, Point, Timeline};
 
 #[test]
@@ -526,4 +527,35 @@ fn threads_of_the_host_signal_at_once() {
     });
     assert_eq!(host.completed(), start + 2000);
     reached(point);
+}
+
+/// Where the driver's time is virtual, a wait ends at its limit or when the stream has come to the
+/// signal, and who asks again and again waits as well.
+#[test]
+fn waits_go_by_the_clock_of_the_driver() {
+    common::own_process!();
+    const HOUR: Duration = Duration::from_secs(3600);
+    let soft = SoftDriver::builder().time(Time::Virtual).build();
+    let clock = soft.driver().clock().expect("the time is virtual");
+    let context = Device::new(soft.driver(), 0).and_then(Context::primary).expect("a context");
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let timeline = Timeline::new(stream).expect("a timeline");
+    let mut begin = clock.now();
+    let mut hours = |all: u64| {
+        let took = clock.now() - begin;
+        begin += took;
+        assert!(took >= HOUR * all as u32 && took < HOUR * all as u32 + HOUR / 60, "{took:?}");
+    };
+    soft.busy(timeline.stream(), 3 * HOUR);
+    let point = timeline.signal().expect("a signal");
+    assert_eq!(point.wait_timeout(HOUR), Ok(Progress::Pending));
+    hours(1);
+    assert_eq!(point.spin_timeout(HOUR), Ok(Progress::Pending));
+    hours(1);
+    assert_eq!(point.wait_timeout(2 * HOUR), Ok(Progress::Done));
+    hours(1);
+    soft.busy(timeline.stream(), HOUR);
+    let point = timeline.signal().expect("a signal");
+    while point.wait_timeout(Duration::ZERO) == Ok(Progress::Pending) {}
+    hours(1);
 }

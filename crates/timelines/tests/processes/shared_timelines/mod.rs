@@ -639,6 +639,28 @@ fn a_file_has_63_timelines_of_one_context() {
     assert_eq!(Timeline::shared(theirs, &file).map(drop), Err(mismatch));
 }
 
+/// A timeline that finds no room gives back what it had taken elsewhere.
+#[test]
+fn a_full_file_takes_nothing() {
+    // The crate's thread uses the counting driver, too.
+    common::own_process!();
+    let Some(gpu) = gpu() else { return };
+    let driver = counting(gpu.driver);
+    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let file = TimelineFile::writable(&context).expect("a file");
+    let stream = || Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let many: Vec<_> =
+        (0..63).map(|_| Timeline::shared(stream(), &file).expect("there is room")).collect();
+    let full = Err(Error::SharedTimeline(Refusal::FileFull));
+    let (_, made) = calls(|| {
+        for _ in 0..200 {
+            assert_eq!(Timeline::shared(stream(), &file).map(drop), full);
+        }
+    });
+    assert!(!made.contains(&Function::cuMemHostRegister_v2), "a page for more lines");
+    drop(many);
+}
+
 /// Streams of another context than the import's wait, too.
 #[test]
 fn streams_of_another_context_wait_for_a_peer() {
