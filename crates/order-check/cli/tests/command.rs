@@ -266,6 +266,19 @@ begin(); clear()";
     assert!(texts[1].contains("order check: 0 findings in"), "{texts:?}");
 }
 
+/// The driver does not work there, and what was seen is the parent's to say.
+#[test]
+fn a_child_that_begins_after_the_first_call_says_nothing() {
+    let Some(folder) = Folder::with_python("child") else { return };
+    let program = "begin(); upload()
+if os.fork() == 0: sys.exit()
+os.wait()";
+    let (done, errors) = output(&folder, "--stacks off", program);
+    assert!(done.status.success(), "{errors}");
+    assert_eq!(errors.matches("order check: ").count(), 1, "{errors}");
+    assert!(errors.contains("order check: 0 findings in"), "{errors}");
+}
+
 #[test]
 fn a_program_without_calls_is_left_alone() {
     let folder = Folder::new("quiet");

@@ -161,3 +161,84 @@ pub(crate) fn sum_up(watch: &mut Watch) {
         findings.note(&format!("order check: {tables} {text}; calls through them are not seen"));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use core::sync::atomic::AtomicU64;
+
+    use super::{Ordering, sum_up, summary};
+    use crate::report::counts::{Seen, count_by};
+    use crate::settings::Settings;
+    use crate::start::start;
+    use crate::walk::locked;
+    use crate::watch::Watch;
+
+    /// How often tables of functions without names were asked for.
+    static TABLES: AtomicU64 = AtomicU64::new(0);
+
+    fn counts(each: &mut dyn FnMut(&'static str, u64)) {
+        each("cuDriverGetVersion", 5);
+        each("cuGetExportTable", TABLES.load(Ordering::Relaxed));
+    }
+
+    /// A line for what there was, and none for what there was not.
+    #[test]
+    fn a_summary_has_what_was_seen() {
+        let _turn = crate::hooks::tests::TURN.lock();
+        count_by(counts);
+        let log = std::env::temp_dir().join(format!("order-check-summary-{}", std::process::id()));
+        let settings = Settings::from_text(&format!("log={}", log.display())).expect("it is valid");
+        let written = |sums_up: &dyn Fn(&mut Watch)| {
+            let _ = std::fs::remove_file(&log);
+            start(&|_| core::ptr::null_mut(), &settings);
+            locked(|watch| {
+                watch.feed.observer_mut().open();
+                sums_up(watch);
+            });
+            std::fs::read_to_string(&log).unwrap_or_default()
+        };
+        for (calls, count) in [(0, 0), (1, 1)] {
+            let text = written(&|watch| {
+                watch.seen.calls = calls;
+                sum_up(watch);
+            });
+            assert_eq!(text.matches("order check: 0 findings in").count(), count, "{text}");
+        }
+        type Place = fn(&mut Seen) -> &mut u64;
+        let places: [(Place, &str); 8] = [
+            (|seen| &mut seen.unknown, "2 launches of graphs"),
+            (|seen| &mut seen.formats, "2 batches of copies of arrays"),
+            (|seen| &mut seen.operations, "2 batches of operations"),
+            (|seen| &mut seen.launchable, "2 graphs may be launched by kernels"),
+            (|seen| &mut seen.changeable, "2 nodes of graphs may be changed"),
+            (|seen| &mut seen.conditional, "2 nodes of graphs are conditional"),
+            (|seen| &mut seen.allocating, "2 nodes of graphs allocate memory"),
+            (|seen| &mut seen.crowded, "2 values that streams write"),
+        ];
+        let nothing = written(&sum_up);
+        for (place, line) in places {
+            let text = written(&|watch| {
+                *place(&mut watch.seen) = 2;
+                sum_up(watch);
+            });
+            assert_eq!(text.matches(line).count(), 1, "{line}: {text}");
+            assert_eq!(text.lines().count(), nothing.lines().count() + 1, "{line}: {text}");
+            let what = line.trim_start_matches("2 ");
+            assert!(!nothing.contains(what), "{line}: {nothing}");
+        }
+        for tables in [0, 3] {
+            TABLES.store(tables, Ordering::Relaxed);
+            let text = written(&sum_up);
+            let count = usize::from(tables > 0);
+            assert_eq!(text.matches("3 tables of functions").count(), count, "{text}");
+            assert_eq!(text.matches("tables of functions").count(), count, "{text}");
+        }
+        // There is one, whoever asks for it.
+        let _ = written(&|watch| watch.seen.calls = 1);
+        summary();
+        summary();
+        let text = std::fs::read_to_string(&log).expect("it was written");
+        assert_eq!(text.matches("order check: 0 findings in").count(), 1, "{text}");
+        std::fs::remove_file(&log).expect("it is there");
+    }
+}

@@ -160,9 +160,39 @@ impl Graphs {
 
 #[cfg(test)]
 mod tests {
-    use super::{CHANGED, Graphs};
+    use core::sync::atomic::Ordering;
+    use std::sync::Arc;
+
+    use super::{Built, CHANGED, Flat, Graphs, Work};
     use crate::model::graphs::nodes::GraphQuestions;
-    use crate::model::host_functions::executions::Keeper;
+    use crate::model::host_functions::executions::{Host, Keeper, UNSEEN};
+
+    /// The driver's reference to a function of an executable graph ends when its node gets other work,
+    /// or with the graph. A launch that is not seen may call it later, whatever becomes of the node.
+    #[test]
+    fn a_function_that_was_set_ends_with_its_node() {
+        let _turn = crate::hooks::tests::TURN.lock();
+        let before = UNSEEN.swap(false, Ordering::Relaxed);
+        type End = fn(&mut Graphs);
+        let ends: [End; 2] =
+            [|all| all.set_node(1, 7, Work::Accesses(Vec::new())), |all| all.leave(1)];
+        for (end, unseen) in ends.into_iter().flat_map(|end| [(end, false), (end, true)]) {
+            let none = |_: &core::ffi::CStr| core::ptr::null_mut();
+            let mut graphs = Graphs::new(GraphQuestions::new(&none), Keeper::new(&none));
+            let host = Arc::new(Host { of_exec: true, ..Host::new(None, None, 0) });
+            let of_driver = Arc::into_raw(host.clone());
+            let node = Flat { handle: 7, work: Work::Host(host.clone()), after: Vec::new() };
+            graphs.built.insert(1, Built::new(vec![node]));
+            UNSEEN.store(unseen, Ordering::Relaxed);
+            end(&mut graphs);
+            assert_eq!(Arc::strong_count(&host), if unseen { 2 } else { 1 });
+            if unseen {
+                // SAFETY: the driver's reference, which nobody has ended.
+                drop(unsafe { Arc::from_raw(of_driver) });
+            }
+        }
+        UNSEEN.store(before, Ordering::Relaxed);
+    }
 
     /// When nodes are no longer remembered, each graph so far counts as changed: the driver is asked
     /// for it.
