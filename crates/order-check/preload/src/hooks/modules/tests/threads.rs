@@ -97,14 +97,14 @@ pub(super) fn threads_are_looked_for() {
 /// Without time nothing is said of threads that would have to be looked for.
 pub(super) fn threads_that_there_is_no_time_for() {
     let [a, b] = with_image("", ends(false));
-    let copy = |from| touch(a, "cuMemcpyHtoDAsync_v2", Access::write(MEMORY + from, 32));
+    let copy = |bytes| touch(a, "cuMemcpyHtoDAsync_v2", Access::write(MEMORY, bytes));
     let writes = |stream| launch_of(WAITS, stream, MANY, &[INPUT, INPUT, MEMORY]);
     // The launch is known then.
-    copy(200);
+    copy(32);
     writes(b);
     order([a, b]);
     set_spent_on_candidates(true);
-    copy(300);
+    copy(24);
     writes(b);
     order([a, b]);
     set_spent_on_candidates(false);
