@@ -144,9 +144,10 @@ struct Counts {
 /// A number of things that have a regular plural: `1 copy`, `2 copies`.
 #[must_use]
 pub fn counted(count: u64, plural: &str) -> String {
-    let one = match plural.strip_suffix("ies") {
-        Some(begin) => format!("{begin}y"),
-        None => plural.trim_end_matches('s').to_owned(),
+    let one = match (plural.strip_suffix("ies"), plural.strip_suffix("ches")) {
+        (Some(begin), _) => format!("{begin}y"),
+        (_, Some(begin)) => format!("{begin}ch"),
+        _ => plural.trim_end_matches('s').to_owned(),
     };
     format!("{count} {}", if count == 1 { &one } else { plural })
 }
@@ -560,7 +561,8 @@ mod tests {
 
     #[test]
     fn one_thing_has_no_plural() {
-        for (plural, one) in [("copies", "1 copy"), ("threads", "1 thread"), ("times", "1 time")] {
+        for (plural, one) in [("copies", "1 copy"), ("threads", "1 thread"), ("batches", "1 batch")]
+        {
             assert_eq!(counted(1, plural), one);
             assert_eq!(
                 [0, 2].map(|count| counted(count, plural)),

@@ -152,7 +152,7 @@ impl Queue {
         let (mut seen, mut open) = (HashSet::from([id]), vec![id]);
         while let Some(at) = open.pop() {
             let Some(task) = self.tasks.get(&at) else { continue };
-            if self.functions.values().any(|of| *of == at) {
+            if self.functions.values().any(|task| *task == at) {
                 return true;
             }
             open.extend(task.after.iter().filter(|task| seen.insert(**task)));

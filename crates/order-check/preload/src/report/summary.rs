@@ -104,38 +104,39 @@ pub(crate) fn sum_up(watch: &mut Watch) {
         let text = "not modelled, so each call counts as ordering everything";
         findings.note(&format!("order check: {text}: {name} {}", counted(calls, "times")));
     }
-    for (count, one, what) in [
-        (seen.unknown, "launch", "launches of graphs"),
-        (seen.formats, "copy", "batches of copies of arrays whose format is unknown"),
-        (seen.operations, "batch", "batches of operations in memory of an unknown kind"),
+    for (count, things, of_what) in [
+        (seen.unknown, "launches", "of graphs"),
+        (seen.formats, "batches", "of copies of arrays whose format is unknown"),
+        (seen.operations, "batches", "of operations in memory of an unknown kind"),
     ] {
-        let text = format!("not modelled, so each {one} counts as ordering everything");
         if count > 0 {
-            findings.note(&format!("order check: {text}: {count} {what}"));
+            let text = "not modelled, so each counts as ordering everything";
+            let things = counted(count, things);
+            findings.note(&format!("order check: {text}: {things} {of_what}"));
         }
     }
-    for (count, what) in [
-        (seen.launchable, "graphs may be launched by kernels; such launches are not seen"),
-        (
-            seen.changeable,
-            "nodes of graphs may be changed by kernels; their accesses are not known",
-        ),
-        (seen.conditional, "nodes of graphs are conditional; the work in them is not seen"),
+    for (count, things, text) in [
+        (seen.launchable, "graphs", "that kernels may launch: such launches are not seen"),
+        (seen.changeable, "nodes", "of graphs that kernels may change: accesses are not known"),
+        (seen.conditional, "nodes", "of graphs with conditions: the work in them is not seen"),
         (
             seen.allocating,
-            "nodes of graphs allocate memory; kernels with its addresses are not seen",
+            "nodes",
+            "of graphs that allocate memory: kernels with its addresses are not seen",
         ),
         (
             seen.crowded,
-            "values that streams write counted as seen at once, as too many were pending",
+            "values",
+            "that streams write counted as seen at once, as too many were pending",
         ),
         (
             uncompared(),
-            "times a kernel was not compared with work elsewhere in its allocation, for want of time",
+            "times",
+            "a kernel was not compared with work elsewhere in its allocation, for want of time",
         ),
     ] {
         if count > 0 {
-            findings.note(&format!("order check: {count} {what}"));
+            findings.note(&format!("order check: {} {text}", counted(count, things)));
         }
     }
     let assumed: Vec<String> = watch
@@ -157,8 +158,8 @@ pub(crate) fn sum_up(watch: &mut Watch) {
         });
     }
     if tables > 0 {
-        let text = "tables of functions without names were asked for";
-        findings.note(&format!("order check: {tables} {text}; calls through them are not seen"));
+        let (tables, text) = (counted(tables, "tables"), "of functions without names");
+        findings.note(&format!("order check: {tables} {text}: calls through them are not seen"));
     }
 }
 

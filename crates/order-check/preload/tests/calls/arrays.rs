@@ -210,7 +210,7 @@ fn a_batch_with_an_unknown_format_orders_everything() {
         p.end();
         assert_eq!(found(), []);
         let text = summary();
-        let line = "each copy counts as ordering everything: 1 batches of copies of arrays";
+        let line = "each counts as ordering everything: 1 batch of copies of arrays";
         assert!(text.contains(line), "{text}");
     });
 }

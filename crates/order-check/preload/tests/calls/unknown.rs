@@ -156,7 +156,7 @@ fn captured_semaphores_order_everything_at_each_launch() {
         destroy(&raw, semaphore);
         assert_eq!(found(), []);
         let text = summary();
-        let line = "each launch counts as ordering everything: 2 launches of graphs";
+        let line = "each counts as ordering everything: 2 launches of graphs";
         assert!(text.contains(line), "{text}");
     });
 }
@@ -201,7 +201,7 @@ fn conditional_nodes_order_nothing_else() {
             p.end();
             // The work after it has no order with another stream's. The work in it is not seen.
             assert_eq!(found().len(), if is_conditional { 1 } else { 2 });
-            let line = "2 nodes of graphs are conditional; the work in them is not seen";
+            let line = "2 nodes of graphs with conditions: the work in them is not seen";
             let text = summary();
             assert_eq!(text.contains(line), is_conditional, "{text}");
         }
@@ -310,7 +310,7 @@ fn nodes_that_kernels_may_change_are_counted() {
             p.end();
             assert_eq!(found().len(), reports);
             let text = summary();
-            let line = "1 nodes of graphs may be changed by kernels";
+            let line = "1 node of graphs that kernels may change";
             assert_eq!(text.contains(line), reports == 0, "{text}");
         }
     });
@@ -363,7 +363,7 @@ fn graphs_that_kernels_may_launch_are_counted() {
             assert_eq!(code, OK);
             p.end();
             let text = summary();
-            assert_eq!(text.contains("2 graphs may be launched by kernels"), counted, "{text}");
+            assert_eq!(text.contains("2 graphs that kernels may launch"), counted, "{text}");
         }
     });
 }
@@ -383,7 +383,7 @@ fn operations_in_memory_of_an_unknown_kind_order_everything() {
             p.reads(p.b);
             p.end();
             assert_eq!(found().len(), reports);
-            let line = "each batch counts as ordering everything: 1 batches of operations";
+            let line = "each counts as ordering everything: 1 batch of operations";
             let text = summary();
             assert_eq!(text.contains(line), reports == 0, "{text}");
         }
@@ -420,7 +420,7 @@ fn nodes_that_allocate_are_counted() {
         add(0, Some(true));
         p.end();
         let text = summary();
-        assert!(text.contains("3 nodes of graphs allocate memory; kernels with"), "{text}");
+        assert!(text.contains("3 nodes of graphs that allocate memory: kernels with"), "{text}");
     });
 }
 

@@ -1,6 +1,7 @@
 //! Kernels with the address of an allocation, and work elsewhere in it.
 
 use cuda_order_check_engine::feed::Memory;
+use cuda_order_check_engine::findings::counted;
 use cuda_order_check_engine::{Access, StreamId, Stride};
 
 use super::corpus::{
@@ -431,11 +432,11 @@ pub(super) fn an_allowance_that_is_used_up() {
             let text = std::fs::read_to_string(log()).expect("it is written");
             let _ = std::fs::write(log(), "");
             let line = format!(
-                "order check: {} times a kernel was not compared with work elsewhere in its \
+                "order check: {} a kernel was not compared with work elsewhere in its \
                  allocation, for want of time",
-                uncompared()
+                counted(uncompared(), "times")
             );
-            assert!(text.lines().any(|of| of == line), "{line}: {text}");
+            assert!(text.lines().any(|text| text == line), "{line}: {text}");
             order([a, b]);
             set_spent(false);
             launch(OFFSET, b, &[INPUT, MEMORY, 384, 1, 256]);
