@@ -28,7 +28,7 @@ use crate::files;
 pub use crate::form::{Certainty, Stacks};
 use crate::form::{TAIL, With};
 use crate::json::list;
-use crate::report::{Finding, Report, Warning};
+use crate::report::{Finding, Report, Side, Warning};
 use crate::sarif::Sarif;
 
 /// The number of errors, and of warnings, that a program can ask for later. All are written.
@@ -98,6 +98,10 @@ impl Suppression {
     fn covers(&self, finding: &Finding, class: &str) -> bool {
         if let Self::Class(pattern) = self {
             return matches(pattern, class);
+        }
+        if let (Self::Kernel(pattern), Finding::Report(report)) = (self, finding) {
+            let names = |side: &Side| side.kernel().is_some_and(|name| matches(pattern, &name));
+            return names(&report.first) || names(&report.second);
         }
         finding.calls().into_iter().any(|call| match self {
             Self::Call(pattern) => {

@@ -1,5 +1,6 @@
 //! The findings of the checker.
 
+use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 use std::ops::Range;
 use std::sync::Arc;
@@ -46,6 +47,15 @@ impl Side {
     #[must_use]
     pub fn launch(&self) -> Option<&Launched> {
         self.origin.launch.as_ref()
+    }
+
+    /// The name of the kernel that may make the access, also of one in a graph.
+    #[must_use]
+    pub fn kernel(&self) -> Option<Cow<'_, str>> {
+        match self.call.name.split_once(" of ") {
+            Some((_, name)) => Some(Cow::Borrowed(name)),
+            None => self.launch()?.launch.kernel().map(Cow::Owned),
+        }
     }
 }
 

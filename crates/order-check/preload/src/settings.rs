@@ -63,6 +63,11 @@ classes! {
     Kernels "kernels" true "two kernels, one of which writes bytes that the other accesses";
 }
 
+/// Whether a kernel makes the access: one that is launched, or one of a graph.
+pub(crate) fn is_of_kernel(side: &Side) -> bool {
+    is_launch(side) || side.launch().is_some()
+}
+
 /// Whether a call launches a kernel.
 pub(crate) fn is_launch(side: &Side) -> bool {
     side.call.name.starts_with("cuLaunchKernel") || side.call.name.starts_with("cuLaunchCoop")
@@ -92,7 +97,7 @@ impl Kind {
         if report.first.is_upload() {
             return Self::Uploads;
         }
-        match sides.map(is_launch) {
+        match sides.map(is_of_kernel) {
             [true, true] => Self::Kernels,
             [true, false] if is_read(&report.second) => Self::Reads,
             [false, true] if is_read(&report.first) => Self::Reads,

@@ -258,6 +258,9 @@ impl<'a> Form<'a> {
                     Part::Work => {}
                     Part::Node(index) => {
                         let _ = write!(text, " in node {index} of a graph");
+                        if let Some(name) = side.kernel() {
+                            let _ = write!(text, " (kernel {})", words::kernel(&name));
+                        }
                     }
                     Part::Function => text += " in a host function",
                 }

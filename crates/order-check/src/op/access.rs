@@ -77,6 +77,11 @@ pub trait Launch: Any + fmt::Debug + Send + Sync + UnwindSafe + RefUnwindSafe {
     /// Two launches with the same number access the same bytes in the same ways.
     fn number(&self) -> u64;
 
+    /// The kernel's name, for reports whose call does not have it: those of a graph's node.
+    fn kernel(&self) -> Option<String> {
+        None
+    }
+
     /// Whether it is known by now that the launch and the other operation need no order. It must
     /// answer at once: what takes longer is done when a candidate is looked at.
     fn is_apart(&self, _shared: &[Range<u64>], _other: &Other<'_>) -> bool {

@@ -3,9 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use cuda_order_check_engine::findings::{Findings, Suppression};
 use cuda_order_check_engine::{
-    Access, Call, Checker, EventId, Finding, Launch, Launched, Op, Other, Report, StreamId,
-    ThreadId,
+    Access, Call, Checker, EventId, Finding, GraphId, Launch, Launched, Node, NodeWork, Op, Other,
+    Report, StreamId, ThreadId,
 };
 
 const BASE: u64 = 0x7000;
@@ -20,6 +21,10 @@ struct Kernel {
 impl Launch for Kernel {
     fn number(&self) -> u64 {
         self.number
+    }
+
+    fn kernel(&self) -> Option<String> {
+        Some(format!("kernel_{}", self.number))
     }
 
     fn is_apart(&self, shared: &[Range<u64>], other: &Other<'_>) -> bool {
@@ -121,6 +126,33 @@ fn candidates_come_until_one_is_confirmed() {
             run.checker.apply(call(run.calls), Op::Record { event, stream, external: false });
             let wait = Op::Wait { stream: other, event, external: false };
             run.checker.apply(call(run.calls), wait);
+        }
+    }
+}
+
+/// The call of a graph does not say which kernels it has.
+#[test]
+fn a_kernel_in_a_graph_is_named() {
+    let mut checker = Checker::default();
+    let node = |number| {
+        let launch = Launched::new(Arc::new(Kernel { number, apart: false }));
+        let access = Access::write(BASE, 1).of_launch(launch);
+        Node { work: NodeWork::Work(vec![access]), after: Vec::new() }
+    };
+    let (graph, nodes) = (GraphId(1), [node(7), node(8)]);
+    let call = |name, number| Call::new(name, number, ThreadId(1));
+    checker.apply(call("cuGraphInstantiate", 1), Op::GraphDefine { graph, nodes: &nodes });
+    checker
+        .apply(call("cuGraphLaunch", 2), Op::Launch { stream: StreamId(1), graph, functions: &[] });
+    let found = checker.take_findings();
+    let text = found[0].to_string();
+    for (index, kernel) in [(0, "kernel_7"), (1, "kernel_8")] {
+        let side = format!("cuGraphLaunch in node {index} of a graph (kernel {kernel}) in stream");
+        assert!(text.contains(&side), "{text}");
+        for (pattern, covers) in [(kernel, true), ("cuGraphLaunch", false)] {
+            let suppressed = Suppression::from_text(&format!("kernel:{pattern}"));
+            let mut findings = Findings::new(Vec::new(), suppressed.into_iter().collect());
+            assert_eq!(findings.add_with(found[0].clone(), "race", None), !covers, "{pattern}");
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::code::Reason;
 use crate::code::image::{Image, LONGEST};
 use crate::code::time::{Time, thread_time};
 use crate::lock::{Lock, Rank};
+use crate::model::driver::demangled;
 
 /// The most bytes of a kernel's code, and of the images of its architecture in a fat binary: more would
 /// take long.
@@ -67,6 +68,12 @@ impl KernelCode {
         let (summary, has_flags) = (OnceLock::new(), OnceLock::new());
         let last_with_host = AtomicU64::new(0);
         Self { number, name, architecture, image, summary, has_flags, last_with_host }
+    }
+
+    /// Its name for reports, if the driver gave one.
+    pub(crate) fn shown_name(&self) -> Option<String> {
+        let name = (!self.name.is_empty()).then_some(&self.name)?;
+        Some(demangled(name).unwrap_or_else(|| name.clone()))
     }
 
     /// Whether it is code of this image, of the name and architecture that it would have now.

@@ -20,6 +20,10 @@ impl Launch for Values {
         self.number
     }
 
+    fn kernel(&self) -> Option<String> {
+        self.code.shown_name()
+    }
+
     fn is_apart(&self, shared: &[Range<u64>], other: &Other<'_>) -> bool {
         is_apart(self, shared, other)
     }

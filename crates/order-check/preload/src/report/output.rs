@@ -1,6 +1,7 @@
 //! The output of findings, and candidates that wait for a verdict.
 
 use core::sync::atomic::{AtomicBool, Ordering};
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
@@ -16,7 +17,7 @@ use cuda_order_check_engine::{AccessKind, Allocation, Backtrace, Finding, Report
 use crate::call::thread;
 use crate::code::Reason;
 use crate::code::verdict::{Verdict, may_have_flags};
-use crate::settings::{CLASSES, Kind, Settings, is_launch, is_read};
+use crate::settings::{CLASSES, Kind, Settings, is_launch, is_of_kernel, is_read};
 
 /// The threads of the process, and where findings go.
 pub(crate) struct Output {
@@ -394,7 +395,7 @@ impl Output {
             Verdict::Likely(bytes) => ("likely", LIKELY.to_owned(), Some(bytes)),
             Verdict::Possible(at, why) => {
                 let side = if at == 0 { &report.first } else { &report.second };
-                let kernel = kernel_of(&side.call.name).to_owned();
+                let kernel = side.kernel().unwrap_or(Cow::Borrowed(&side.call.name)).into_owned();
                 let text = match side.launch() {
                     Some(_) => format!("what {kernel} accesses is not known: {why}"),
                     None => why.to_string(),
@@ -404,7 +405,7 @@ impl Output {
                 }
                 // It is not known whether it writes, where it may read as well.
                 let sides = [&report.first, &report.second];
-                let other_writes = sides.iter().any(|side| !is_launch(side) && !is_read(side));
+                let other_writes = sides.iter().any(|side| !is_of_kernel(side) && !is_read(side));
                 for side in [&mut report.first, &mut report.second] {
                     if side.launch().is_some() && other_writes {
                         side.kind = AccessKind::Read;
@@ -513,11 +514,6 @@ fn name_of(side: &str) -> Option<&str> {
 
 const CERTAIN: &str = "a thread that surely runs accesses these bytes, as the kernel's code has it";
 const LIKELY: &str = "accesses of the kernel are within these bytes, as far as its code says";
-
-/// The kernel of a launch with the name `cuLaunchKernel of softmax`.
-fn kernel_of(call: &str) -> &str {
-    call.split_once(" of ").map_or(call, |(_, kernel)| kernel)
-}
 
 /// The begin of each text on standard error.
 const NAME: &str = "cuda-order-check: ";

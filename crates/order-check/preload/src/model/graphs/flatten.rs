@@ -6,7 +6,6 @@ use core::ffi::c_uint;
 use std::collections::{BinaryHeap, HashMap};
 
 use cuda_events::sys::CUDA_BATCH_MEM_OP_NODE_PARAMS;
-use cuda_events::sys::more::CUDA_KERNEL_NODE_PARAMS_v2;
 
 use crate::call::Handle;
 use crate::model::graphs::nodes::{Flat, KernelNode, NodeKind, Work, ask, list};
@@ -105,7 +104,7 @@ fn add(
             Work::Accesses(Vec::new())
         }
         NodeKind::Kernel => {
-            kernel_work(watch, &ask::<CUDA_KERNEL_NODE_PARAMS_v2>(questions.kernel, handle)?.into())
+            kernel_work(watch, &KernelNode::described(ask(questions.kernel, handle)?))
         }
         NodeKind::Copy => Work::of_copy(ask(questions.copy, handle)?),
         NodeKind::Set => Work::of_set(&ask(questions.set, handle)?),

@@ -165,6 +165,16 @@ kernel_nodes! {
     CUDA_KERNEL_NODE_PARAMS_v2 |node| node.kern.addr();
 }
 
+impl KernelNode {
+    /// The launch of a node as the driver describes it. Of a library's kernel it says both the kernel
+    /// and the function that it made of it in a context, which the program may not have seen.
+    pub(crate) fn described(node: CUDA_KERNEL_NODE_PARAMS_v2) -> Self {
+        let kernel = node.kern.addr();
+        let node = Self::from(node);
+        Self { function: if kernel == 0 { node.function } else { kernel }, ..node }
+    }
+}
+
 /// A node of an executable graph.
 #[derive(Clone)]
 pub(crate) struct Flat {
@@ -227,8 +237,23 @@ impl Work {
 mod tests {
     use core::ffi::c_uint;
 
-    use super::{GraphQuestions, list};
+    use cuda_events::sys::more::CUDA_KERNEL_NODE_PARAMS_v2;
+
+    use super::{GraphQuestions, KernelNode, list};
     use crate::call::{Code, Handle};
+
+    /// The program gives one of the two; the driver says both of a library's kernel, and the image is
+    /// the library's.
+    #[test]
+    fn a_node_is_of_the_kernel_that_the_program_knows() {
+        for (func, kern, given, described) in [(1, 0, 1, 1), (0, 2, 2, 2), (1, 2, 1, 2)] {
+            let [func, kern] = [func, kern].map(core::ptr::without_provenance_mut::<u8>);
+            let (func, kern) = (func.cast(), kern.cast());
+            let params = || CUDA_KERNEL_NODE_PARAMS_v2 { func, kern, ..Default::default() };
+            assert_eq!(KernelNode::from(params()).function, given, "{func:?} {kern:?}");
+            assert_eq!(KernelNode::described(params()).function, described, "{func:?} {kern:?}");
+        }
+    }
 
     /// It has four nodes, and one fewer when it is asked for them; graph 1 is refused.
     unsafe extern "C" fn nodes(graph: Handle, all: *mut Handle, count: *mut usize) -> Code {
