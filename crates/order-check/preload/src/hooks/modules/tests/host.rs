@@ -17,6 +17,7 @@ use crate::model::pinned::regions::State;
 use crate::pinned::protection::{PAGE, readable};
 use crate::pinned::{self, protection};
 use crate::walk::{begin_call, locked};
+use crate::watch::Watch;
 
 const ALLOCATE: Call = Call { name: "cuMemAllocManaged", per_thread: false };
 const THREADS: u64 = 256;
@@ -74,7 +75,7 @@ fn kinds() -> Vec<String> {
 fn with_host(settings: &str, image: Vec<u8>) -> [Handle; 2] {
     let streams = with_image(settings, image);
     pinned::prepare();
-    let on = |watch: &mut crate::watch::Watch| watch.pinned.state = State::On;
+    let on = |watch: &mut Watch| watch.pinned.state = State::On;
     begin_call(&CALL, on);
     streams
 }
@@ -290,6 +291,19 @@ fn flags_of_later_kernels() {
     streams::capture_begin(&CALL, || OK, b);
     signals(b, memory);
     streams::capture_end(&CALL, || OK, b, &mut 300);
+    writes(a, memory);
+    read(memory);
+    is_seen("waits");
+    done(a);
+    // A node that was added to a graph before.
+    let ([a, _], memory) = with(&strong);
+    let values = [INPUT, memory + 2 * PAGE as u64];
+    let parameters = values.each_ref().map(|value| core::ptr::from_ref(value).expose_provenance());
+    begin_call(&CALL, |watch| {
+        let Watch { kernels, feed, questions, .. } = watch;
+        let (sizes, parameters) = ([1, 1, 1, 256, 1, 1], parameters.as_ptr());
+        kernels.pointed_to(feed, questions, RING.0, sizes, parameters, core::ptr::null());
+    });
     writes(a, memory);
     read(memory);
     is_seen("waits");
