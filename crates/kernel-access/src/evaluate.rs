@@ -155,6 +155,8 @@ struct Head {
 pub(crate) struct Evaluator<'a> {
     code: &'a Code,
     launch: Option<&'a Launch>,
+    /// Ways that cannot be taken are left out.
+    prunes: bool,
     symbols: Symbols,
     parameters: HashMap<u32, Symbol>,
     /// What constants say of clusters, by their offsets.
@@ -174,7 +176,11 @@ pub(crate) struct Evaluator<'a> {
 }
 
 impl<'a> Evaluator<'a> {
-    pub(crate) fn run(code: &'a Code, launch: Option<&'a Launch>) -> Result<Found, TooLong> {
+    pub(crate) fn run(
+        code: &'a Code,
+        launch: Option<&'a Launch>,
+        prunes: bool,
+    ) -> Result<Found, TooLong> {
         let mut symbols = Symbols::default();
         let size = |grid: bool, axis: usize| {
             launch.map(|launch| i128::from(if grid { launch.grid } else { launch.block }[axis]))
@@ -216,6 +222,7 @@ impl<'a> Evaluator<'a> {
         let mut evaluator = Self {
             code,
             launch,
+            prunes,
             symbols,
             parameters: HashMap::default(),
             clusters: HashMap::default(),
@@ -519,7 +526,7 @@ impl<'a> Evaluator<'a> {
         };
         let mut states = Vec::new();
         for (to, way) in ways {
-            if way.is_some() && truth.known == way.map(|way| !way) {
+            if self.prunes && way.is_some() && truth.known == way.map(|way| !way) {
                 continue;
             }
             let mut state = state.clone();
@@ -570,9 +577,12 @@ impl<'a> Evaluator<'a> {
     }
 
     fn step(&mut self, state: &mut State, one: &Instruction, at: usize) {
-        let guard = self.predicate(state, one.guard);
+        let mut guard = self.predicate(state, one.guard);
         if guard.known == Some(false) {
-            return;
+            if self.prunes {
+                return;
+            }
+            guard = Truth::default();
         }
         // Where the instruction does something its guard holds.
         let sure = guard.known == Some(true);

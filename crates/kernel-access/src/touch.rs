@@ -177,9 +177,17 @@ impl Summary {
 pub fn summary(code: &Code) -> Result<Summary, Unknown> {
     let read = bytes_read_by(code.architecture, code.parameters, &code.instructions)
         .map_err(Unknown::Parameters)?;
-    let found = evaluate(code, None)?;
-    let seen: BTreeSet<usize> = found.accesses.iter().map(|seen| seen.at).collect();
-    if let Some(at) = code.accesses().find(|at| !seen.contains(at)) {
+    let mut found = evaluate(code, None, true)?;
+    let missing = |found: &Found| {
+        let seen: BTreeSet<usize> = found.accesses.iter().map(|seen| seen.at).collect();
+        code.accesses().find(|at| !seen.contains(at))
+    };
+    // Compilers leave code that never runs. What it would do is no reason to know nothing of the rest, and
+    // that it never runs none to leave it out.
+    if missing(&found).is_some() {
+        found = evaluate(code, None, false)?;
+    }
+    if let Some(at) = missing(&found) {
         return Err(Unknown::NeverReached(at));
     }
     let mut words: Vec<Word> = (0..code.parameters.1)
@@ -345,7 +353,7 @@ impl Rows {
 pub fn may_touch(code: &Code, launch: &Launch) -> Result<Vec<Span>, Unknown> {
     bytes_read_by(code.architecture, code.parameters, &code.instructions)
         .map_err(Unknown::Parameters)?;
-    let found = evaluate(code, Some(launch))?;
+    let found = evaluate(code, Some(launch), true)?;
     let mut spans: Vec<Span> = Vec::new();
     for Seen { at, access, bounds, gaps, others, is_of_parameters, .. } in found.accesses {
         if is_of_parameters {
@@ -417,9 +425,9 @@ pub fn joined(mut all: Vec<Range<u64>>) -> Vec<Range<u64>> {
     joined
 }
 
-fn evaluate(code: &Code, launch: Option<&Launch>) -> Result<Found, Unknown> {
+fn evaluate(code: &Code, launch: Option<&Launch>, prunes: bool) -> Result<Found, Unknown> {
     if code.graph.irreducible {
         return Err(Unknown::Irreducible);
     }
-    Evaluator::run(code, launch).map_err(|_| Unknown::TooLong)
+    Evaluator::run(code, launch, prunes).map_err(|_| Unknown::TooLong)
 }

@@ -135,3 +135,30 @@ fn blocks_that_may_be_taken_over_touch_nothing_for_sure() {
     let spans = may_touch(&code, &launch()).expect("known");
     assert_eq!(spans[0].bytes, Some(PLACE..PLACE + 4));
 }
+
+/// Code that never runs is left out of a launch, but not of what is said of any.
+#[test]
+fn code_that_never_runs_leaves_the_rest_known() {
+    let words = |limit: u128, stores: &[u128]| {
+        let address = 0x000e_2400_0000_0a00_0000_8400_ff02_7b82; // LDC.64 R2, c[0x0][0x210]
+        let number = 0x000e_2200_0000_0800_0000_8600_ff05_7b82; // LDC R5, c[0x0][0x218]
+        let part = 0x000f_e200_0780_c0ff_0000_0003_0505_7812; // LOP3.LUT R5, R5, 0x3, RZ, 0xc0, !PT
+        let is_large = 0x001f_c400_03f0_6070_0000_0000_0500_780c | limit << 32; // ISETP.GE.U32 P0, R5
+        let load = 0x0000_0000_0c1e_1900_0000_0004_0207_7981; // LDG.E R7, desc[UR4][R2.64]
+        let program = [&[address, number, part, is_large, load], stores, &[END]].concat();
+        let code = code(90, &program);
+        let parameters = [PLACE, 3].map(u64::to_le_bytes).concat();
+        let launch = Launch::new([3, 1, 1], [32, 1, 1], parameters);
+        let spans = may_touch(&code, &launch).expect("known").len();
+        let word = summary(&code).expect("known").words[0];
+        (word.as_base.read, word.as_base.written, spans)
+    };
+    let guarded = STORE & !0xf000; // @P0 STG.E desc[UR6][R2.64], R6
+    let branch = 0x000f_ea00_0380_0000_0000_0000_0004_8947; // @!P0 BRA over it
+    // The number is at most three.
+    for (limit, happens) in [(3, true), (4, false)] {
+        let expected = (true, true, 1 + usize::from(happens));
+        assert_eq!(words(limit, &[guarded]), expected, "{limit}");
+        assert_eq!(words(limit, &[branch, STORE]), expected, "{limit}");
+    }
+}
