@@ -15,6 +15,10 @@ impl Evaluator<'_> {
         if rest.is_empty() {
             return Some(first.clone());
         }
+        // Where a loop begins, what is one of several numbers before it is the same in all of its turns: it
+        // is made where the ways to it parted.
+        let parted = self.code.graph.dominators.get(at).copied().flatten();
+        let parted = parted.filter(|_| self.heads.contains_key(&at));
         let mut state = State::clone(first);
         for (way, other) in rest.iter().enumerate() {
             for kind in 0..2 {
@@ -25,7 +29,11 @@ impl Evaluator<'_> {
                         continue;
                     }
                     // Each way has places of its own.
-                    self.place = (at, usize::MAX - 16 - way, (number + 256 * kind) * 16);
+                    let (block, way) = match parted {
+                        Some(block) => (block, (at + 1) * 65_536 + way),
+                        None => (at, 16 + way),
+                    };
+                    self.place = (block, usize::MAX - way, (number + 256 * kind) * 16);
                     let (one, two) = (self.either(&state, &one.clone()), self.either(other, two));
                     let form = self.hull((&one, &state.facts), (&two, &other.facts));
                     state.registers[kind][number] = Value::Plain(Rc::new(form));

@@ -84,3 +84,40 @@ fn registers_are_passed_to_functions() {
     let addresses: Vec<u64> = touched.iter().map(|touch| touch.address).collect();
     assert_eq!(addresses, [0x7010, 0x7020], "{touched:?}");
 }
+
+/// Where a loop begins at one of several numbers it is the same in all turns.
+#[test]
+fn loops_begin_at_one_of_several_numbers() {
+    let text = "
+.visible .entry k(.param .u64 p, .param .u32 n)
+{
+    .reg .pred %p<3>; .reg .b32 %r<6>; .reg .b64 %rd<4>;
+    ld.param.u64 %rd1, [p]; ld.param.u32 %r1, [n]; mov.u32 %r3, %tid.x; mov.u32 %r4, 0;
+O:  setp.eq.u32 %p1, %r3, 0; @%p1 bra C;
+    add.u32 %r2, %r4, 3; bra A;
+C:  add.u32 %r2, %r4, 1;
+A:  mul.wide.u32 %rd2, %r2, 4; add.u64 %rd3, %rd1, %rd2; st.global.u32 [%rd3], %r2;
+    add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, %r1; @%p2 bra A;
+    add.u32 %r4, %r4, 100; setp.lt.u32 %p2, %r4, 200; @%p2 bra O;
+    ret;
+}";
+    let place = 0x7f12_0000_0000_u64;
+    let touched = |text: &str, count: u32| {
+        let parameters = [&place.to_le_bytes()[..], &count.to_le_bytes()].concat();
+        let launch = Launch::new([1; 3], [2, 1, 1], parameters);
+        let spans = may_touch(&code(text).expect("known"), &launch).expect("known");
+        spans.into_iter().map(|span| span.bytes).collect::<Vec<_>>()
+    };
+    // It is entered twice, with numbers from 1 and from 101 on.
+    let all = touched(text, 150)[0].clone().expect("bounds");
+    assert!(all.start <= place + 4 && place + 600 <= all.end, "{all:x?}");
+    let once =
+        text.replace("    add.u32 %r4, %r4, 100; setp.lt.u32 %p2, %r4, 200; @%p2 bra O;\n", "");
+    for count in [4, 5, 150] {
+        assert_eq!(
+            touched(&once, count),
+            [Some(place + 4..place + 4 * u64::from(count))],
+            "{count}"
+        );
+    }
+}
