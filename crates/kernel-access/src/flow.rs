@@ -1,7 +1,8 @@
 //! The ways that a thread can take through a kernel's code.
 //!
 //! A function that is called has blocks of its own for each place that it is called from, so each
-//! return goes back to one place. So has code that is reached with threads to meet at other places.
+//! return goes back to one place. So has code that is reached with threads to meet at other places, and
+//! a loop with several entries for all but one of them, up to where it comes to that one.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -90,7 +91,8 @@ pub struct Graph {
     pub post_dominators: Vec<Option<usize>>,
     /// By their heads. Two with the same head are one.
     pub loops: Vec<Loop>,
-    /// Whether blocks run repeatedly that have no single entry: these are in no loop.
+    /// Whether blocks run repeatedly that have no single entry: these are in no loop. It is so only if
+    /// too many blocks would be needed for loops with an entry each.
     pub irreducible: bool,
 }
 
@@ -186,6 +188,14 @@ impl Graph {
     }
 
     fn ordered(found: &[Block]) -> Self {
+        let graph = Self::as_found(found);
+        match graph.irreducible.then(|| with_single_entries(&graph.blocks)).flatten() {
+            Some(blocks) => Self::as_found(&blocks),
+            None => graph,
+        }
+    }
+
+    fn as_found(found: &[Block]) -> Self {
         let edges: Vec<Vec<usize>> = found.iter().map(|block| block.next.clone()).collect();
         let order = order(&edges, 0);
         let mut position = vec![0; found.len()];
@@ -430,6 +440,99 @@ fn is_above(above: &[Option<usize>], other: usize, mut block: usize) -> bool {
         let Some(up) = above[block] else { return false };
         block = up;
     }
+}
+
+/// The same ways, in which what runs repeatedly has a single entry: from each other entry there are
+/// blocks of its own until that one is reached. `None` if these are too many.
+fn with_single_entries(found: &[Block]) -> Option<Vec<Block>> {
+    let most = MAX_BLOCKS.min(found.len().saturating_mul(8).max(64));
+    let mut blocks = found.to_vec();
+    let mut waiting: Vec<Vec<usize>> = vec![(0..blocks.len()).collect()];
+    while let Some(region) = waiting.pop() {
+        let edges: Vec<Vec<usize>> = blocks.iter().map(|block| block.next.clone()).collect();
+        for own in cycles(&edges, &region) {
+            let mut inside = vec![false; blocks.len()];
+            for &at in &own {
+                inside[at] = true;
+            }
+            let from_outside = |at: &usize| {
+                let enters =
+                    |(from, block): (usize, &Block)| !inside[from] && block.next.contains(at);
+                *at == 0 || blocks.iter().enumerate().any(enters)
+            };
+            let mut entries: Vec<usize> = own.iter().copied().filter(from_outside).collect();
+            entries.sort_unstable();
+            let Some((&head, others)) = entries.split_first() else { continue };
+            let rest: Vec<usize> = own.into_iter().filter(|&at| at != head).collect();
+            if !others.is_empty() {
+                let copies: HashMap<usize, usize> =
+                    rest.iter().copied().zip(blocks.len()..).collect();
+                let copy = |next: &mut usize| *next = copies.get(next).copied().unwrap_or(*next);
+                for (at, block) in blocks.iter_mut().enumerate() {
+                    if !inside.get(at).copied().unwrap_or(false) {
+                        block.next.iter_mut().for_each(copy);
+                    }
+                }
+                for &at in &rest {
+                    let mut block = blocks[at].clone();
+                    block.next.iter_mut().for_each(copy);
+                    blocks.push(block);
+                }
+                if blocks.len() > most {
+                    return None;
+                }
+                waiting.push(rest.iter().map(|at| copies[at]).collect());
+            }
+            waiting.push(rest);
+        }
+    }
+    Some(blocks)
+}
+
+/// The largest sets of several blocks of the region in which each leads to each other one.
+fn cycles(edges: &[Vec<usize>], region: &[usize]) -> Vec<Vec<usize>> {
+    let mut inside = vec![false; edges.len()];
+    for &at in region {
+        inside[at] = true;
+    }
+    let mut seen = vec![false; edges.len()];
+    let mut done = Vec::new();
+    for &first in region {
+        let mut way = if seen[first] { Vec::new() } else { vec![(first, 0)] };
+        seen[first] = true;
+        while let Some((block, next)) = way.last_mut() {
+            match edges[*block].get(*next) {
+                Some(&following) => {
+                    *next += 1;
+                    if inside[following] && !seen[following] {
+                        seen[following] = true;
+                        way.push((following, 0));
+                    }
+                }
+                None => {
+                    done.push(*block);
+                    way.pop();
+                }
+            }
+        }
+    }
+    let back = reversed(edges);
+    let mut taken = vec![false; edges.len()];
+    let mut found = Vec::new();
+    for first in done.into_iter().rev() {
+        let mut own = Vec::new();
+        let mut waiting = vec![first];
+        while let Some(at) = waiting.pop() {
+            if !std::mem::replace(&mut taken[at], true) {
+                own.push(at);
+                waiting.extend(back[at].iter().filter(|&&before| inside[before]));
+            }
+        }
+        if own.len() > 1 {
+            found.push(own);
+        }
+    }
+    found
 }
 
 /// The loops, and whether there are cycles that are none.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use cuda_kernel_access::code::{Code, Launch};
 use cuda_kernel_access::decode::{Operation, decode};
 use cuda_kernel_access::ptx::Module;
-use cuda_kernel_access::touch::{Rows, Span, Unknown, may_touch, summary};
+use cuda_kernel_access::touch::{Rows, Span, may_touch, summary};
 
 const TEXT: &str = include_str!("order.ptx");
 const WIDTH: u32 = 12;
@@ -114,7 +114,7 @@ fn a_kernel_that_polls_may_wait() {
         .replace("    setp.eq.s32 %again, %seen, 0;", "ALSO:\n    setp.eq.s32 %again, %seen, 0;");
     let entered = code(&entered, "waits");
     let launch = Launch::new([1; 3], [1; 3], [0; 24]);
-    assert_eq!(may_touch(&entered, &launch), Err(Unknown::Irreducible));
+    assert!(!may_touch(&entered, &launch).expect("known").is_empty());
     assert!(entered.may_wait());
     // What it stores does not make it wait.
     let polls = TEXT.replace(load, "ld.global.u32 %seen, [%flag];");

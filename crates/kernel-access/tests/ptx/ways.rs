@@ -121,3 +121,36 @@ A:  mul.wide.u32 %rd2, %r2, 4; add.u64 %rd3, %rd1, %rd2; st.global.u32 [%rd3], %
         );
     }
 }
+
+/// A loop that is entered at two places: each has its first turn, and the same last one.
+#[test]
+fn loops_with_two_entries_are_bounded() {
+    let text = "
+.visible .entry k(.param .u64 p, .param .u32 n)
+{
+    .reg .pred %p<3>; .reg .b32 %r<6>; .reg .b64 %rd<4>;
+    ld.param.u64 %rd1, [p]; ld.param.u32 %r1, [n];
+    mov.u32 %r2, 0; mov.u32 %r3, %tid.x;
+    setp.eq.u32 %p1, %r3, 0; @%p1 bra B;
+A:  mul.wide.u32 %rd2, %r2, 4; add.u64 %rd3, %rd1, %rd2; st.global.u32 [%rd3], %r2;
+B:  add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, %r1; @%p2 bra A;
+    ret;
+}";
+    let code = code(text).expect("known");
+    assert!(summary(&code).expect("known").words[0].as_base.written);
+    let place = 0x7f12_0000_0000_u64;
+    for count in [1_u32, 2, 10] {
+        let parameters = [&place.to_le_bytes()[..], &count.to_le_bytes()].concat();
+        let launch = Launch::new([1; 3], [2, 1, 1], parameters);
+        let spans = may_touch(&code, &launch).expect("known");
+        let bytes: Vec<_> = spans.into_iter().map(|span| span.bytes).collect();
+        assert_eq!(bytes, [Some(place..place + 4 * u64::from(count))], "{count}");
+        for thread in 0..2 {
+            let run = execute(&code, &launch, [0; 3], [thread, 0, 0], &mut |_, _| None, 1000);
+            let touched: Vec<u64> = run.touched.iter().map(|one| one.address - place).collect();
+            let first = u64::from(1 - thread);
+            let expected: Vec<u64> = (first..u64::from(count)).map(|index| 4 * index).collect();
+            assert_eq!(touched, expected, "{count} {thread}");
+        }
+    }
+}
