@@ -45,11 +45,13 @@ pub(super) fn next_bytes(p: &Program) {
     }
 }
 
-/// The driver writes a handle there: it is no access of the program's own.
+/// The driver writes a handle there: that is no access of the program's own, whose first one comes
+/// later.
 pub(super) fn handle_in_pinned_memory(p: &Program) {
     p.download(0, LARGE);
     p.cuda.cuEventCreate(p.at(64).cast(), 2);
-    p.synchronize();
+    p.wait();
+    p.read(LARGE - 1);
 }
 
 /// The driver has read it when the call returns, but only if the stream has nothing to do.
