@@ -78,10 +78,14 @@ mod tests {
         while !over.is_finished() {
             std::thread::yield_now();
         }
-        threads.handles = vec![over, std::thread::spawn(move || _ = ended.recv())];
-        threads.keep(std::thread::spawn(|| ()));
+        let (runs, last) =
+            (std::thread::spawn(move || _ = ended.recv()), std::thread::spawn(|| ()));
+        let expected = [runs.thread().id(), last.thread().id()];
+        threads.handles = vec![over, runs];
+        threads.keep(last);
+        let kept: Vec<_> = threads.handles.iter().map(|thread| thread.thread().id()).collect();
         drop(end);
-        assert_eq!(threads.handles.len(), 2);
+        assert_eq!(kept, expected);
         threads.handles.into_iter().for_each(|thread| thread.join().expect("it ends"));
     }
 }

@@ -83,6 +83,18 @@ fn advance_ends_what_is_over_by_then() {
     }
 }
 
+/// What ends at this very moment has ended.
+#[test]
+fn what_ends_now_is_over() {
+    own_process!();
+    for raw in all() {
+        let stream = raw.stream(1);
+        raw.keep_busy(stream, HOUR);
+        raw.soft.advance(HOUR);
+        assert!(!raw.busy(stream));
+    }
+}
+
 /// A function of the program may wait for the thread that waits for a busy stream.
 #[test]
 fn a_function_that_runs_does_not_stop_the_time() {
