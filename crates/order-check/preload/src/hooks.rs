@@ -360,6 +360,9 @@ pub fn names() -> impl Iterator<Item = &'static CStr> {
 
 /// The hook of a real function's address.
 fn hook_of(real: *mut c_void) -> Option<*mut c_void> {
+    if real.is_null() {
+        return None;
+    }
     let is_it = |function: &AtomicPtr<c_void>| function.load(Ordering::Relaxed) == real;
     let hook = match REAL.iter().position(is_it) {
         Some(at) => HOOKED[at].1 as *const (),
@@ -370,10 +373,8 @@ fn hook_of(real: *mut c_void) -> Option<*mut c_void> {
 
 /// What the program calls in the place of a real function.
 fn front_of(name: &CStr, real: *mut c_void) -> *mut c_void {
-    if real.is_null() {
-        return real;
-    }
     hook_of(real).unwrap_or_else(|| match name.to_str() {
+        Ok(_) if real.is_null() => real,
         Ok(name) if may_order(name) || edited(name).is_some() => thunks::entry(name, real),
         _ => real,
     })

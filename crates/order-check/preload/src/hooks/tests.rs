@@ -562,6 +562,10 @@ fn what_was_looked_up_is_in_front_of_the_function() {
         assert_eq!(unlisted(name), is_unlisted, "{name:?}");
     }
     assert_eq!(looked_up(0, None, other), other);
+    // Nothing is in front of what the driver lacks, hooked or not.
+    for name in [c"cuMemAlloc_v2", c"cuTestFrobnicate"] {
+        assert!(super::target(name, &|_| core::ptr::null_mut()).is_null(), "{name:?}");
+    }
     place.store(before, Ordering::Relaxed);
     super::EXPORTED.write().expect("nobody panics with it").clear();
 }

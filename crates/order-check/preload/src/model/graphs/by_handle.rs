@@ -194,6 +194,32 @@ mod tests {
         UNSEEN.store(before, Ordering::Relaxed);
     }
 
+    /// Graph 1 has nodes 5 and 6, and the driver says of no other one which it has.
+    unsafe extern "C" fn nodes(graph: usize, all: *mut usize, count: *mut usize) -> u32 {
+        // SAFETY: places for the answers, as many as this function has said.
+        unsafe {
+            *count = 2;
+            (0..2).filter(|_| !all.is_null()).for_each(|at| *all.add(at) = 5 + at);
+        }
+        u32::from(graph != 1)
+    }
+
+    /// One node is enough, and a graph of which nothing is known may have it.
+    #[test]
+    fn a_graph_is_changed_by_each_of_its_nodes() {
+        let resolve = |name: &core::ffi::CStr| match name.to_bytes() {
+            b"cuGraphGetNodes" => nodes as *mut core::ffi::c_void,
+            _ => core::ptr::null_mut(),
+        };
+        for (changed, expected) in
+            [(None, [false, false]), (Some(6), [true; 2]), (Some(7), [false, true])]
+        {
+            let mut graphs = Graphs::new(GraphQuestions::new(&resolve), Keeper::new(&resolve));
+            changed.into_iter().for_each(|node| graphs.node_changed(node));
+            assert_eq!([1, 2].map(|graph| graphs.was_changed(graph)), expected, "{changed:?}");
+        }
+    }
+
     /// When nodes are no longer remembered, each graph so far counts as changed: the driver is asked
     /// for it.
     #[test]
