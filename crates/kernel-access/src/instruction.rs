@@ -28,7 +28,8 @@ pub(crate) fn after(register: Register) -> Register {
 }
 
 /// Instructions that read no more than one register at each place.
-const SINGLES: [&str; 32] = [
+const SINGLES: [&str; 33] = [
+    "USGXT",
     "UI2F.U32.RP",
     "I2F.U32.RP",
     "I2F.RP",

@@ -96,7 +96,7 @@ enum Writes {
 }
 
 /// Numbers, names, and what is written. Where the kind of the numbers decides, the most.
-const OTHERS: [(u16, &str, Writes); 110] = {
+const OTHERS: [(u16, &str, Writes); 111] = {
     use Writes::{General, No, Uniform};
     [
         (0x003, "P2R", General(1)),
@@ -147,6 +147,7 @@ const OTHERS: [(u16, &str, Writes); 110] = {
         (0x083, "UP2UR", Uniform(1)),
         (0x086, "VOTEU", Uniform(1)),
         (0x096, "UPRMT", Uniform(1)),
+        (0x09a, "USGXT", Uniform(1)),
         (0x09b, "UBMSK", Uniform(1)),
         (0x0bd, "UFLO", Uniform(1)),
         (0x0bf, "UPOPC", Uniform(1)),
@@ -223,7 +224,7 @@ fn is_known(bits: Bits, name: &str) -> bool {
     match name {
         // Which of its forms have a result is known of these.
         "SYNCS" if bits.number() == 0x1a7 => matches!(form, 2 | 4),
-        "SYNCS" if bits.number() == 0x1b1 => bits.late && form == 4,
+        "SYNCS" if bits.number() == 0x1b1 => bits.architecture >= 90 && form == 4,
         "SYNCS" => form == 2,
         "BPT" | "ARRIVES" | "UTMACMDFLUSH" | "UTMACCTL" | "WARPGROUP" | "USETMAXREG" => form == 4,
         "UCGABAR_ARV" => matches!(form, 4 | 6),
