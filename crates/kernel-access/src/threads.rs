@@ -115,30 +115,80 @@ fn run(code: &Code, launch: &Launch, place: Place, steps: usize) -> Run {
     execute(code, launch, [x, y, z], [i, j, k], &mut |_, _| None, steps.min(STEPS))
 }
 
-/// Accesses that threads at the corners of the launch make for certain: of reads and writes all their
-/// bytes, of atomic operations the first. Copies to shared memory are left out: these may be filled
-/// with zeros instead.
+/// Accesses that threads at the corners of the launch make for certain, and the last thread that does
+/// what those behind it leave out: of reads and writes all their bytes, of atomic operations the
+/// first. Copies to shared memory are left out: these may be filled with zeros instead.
 pub fn surely_touched(code: &Code, launch: &Launch) -> Vec<Touch> {
-    let mut touched: Vec<Touch> = Vec::new();
     let sizes = sizes(launch);
     if sizes.contains(&0) {
-        return touched;
+        return Vec::new();
     }
     let [x, y, z, i, j, k] = sizes.map(|size| size - 1);
     let mut places = vec![[0; 6], [0, 0, 0, i, j, k], [x, y, z, 0, 0, 0], [x, y, z, i, j, k]];
     places.dedup();
-    for place in places {
-        for mut touch in run(code, launch, place, STEPS).touched {
-            let (sure, _) = bytes_of(code, &touch);
-            touch.bytes = (sure.end - sure.start) as u8;
-            if touch.bytes > 0 {
-                touched.push(touch);
-            }
+    let mut runs: Vec<Run> =
+        places.into_iter().map(|place| run(code, launch, place, STEPS)).collect();
+    if let [first, .., last] = runs.as_slice()
+        && let Some(place) = last_acting(code, launch, sizes, [first, last])
+    {
+        runs.push(run(code, launch, place, STEPS));
+    }
+    let mut touched: Vec<Touch> = Vec::new();
+    for mut touch in runs.into_iter().flat_map(|run| run.touched) {
+        let (sure, _) = bytes_of(code, &touch);
+        touch.bytes = (sure.end - sure.start) as u8;
+        if touch.bytes > 0 {
+            touched.push(touch);
         }
     }
     touched.sort_by_key(|touch| (touch.address, touch.at));
     touched.dedup();
     touched
+}
+
+/// The last thread that runs an instruction which the first thread runs and the last one does not, as
+/// where a condition leaves out the threads behind the end of an array. It is looked for along each axis
+/// by halves, which finds the last one if all before it run the instruction, too, and otherwise one of
+/// those that run it.
+fn last_acting(
+    code: &Code,
+    launch: &Launch,
+    sizes: Place,
+    [first, last]: [&Run; 2],
+) -> Option<Place> {
+    /// What the first thread may run, so that this costs little.
+    const MOST: usize = 4096;
+    let at = |run: &Run| run.touched.iter().map(|touch| touch.at).collect::<BTreeSet<_>>();
+    let conditional = &at(first) - &at(last);
+    if conditional.is_empty() || first.steps > MOST {
+        return None;
+    }
+    let acts = |place: Place| {
+        let run = run(code, launch, place, STEPS.min(4 * MOST));
+        run.touched.iter().any(|touch| conditional.contains(&touch.at))
+    };
+    let mut place = [0; 6];
+    for axis in 0..3 {
+        let wide = u64::from(sizes[axis + 3]);
+        let on_axis = |number: u64| {
+            let mut place = [0; 6];
+            (place[axis], place[axis + 3]) = ((number / wide) as u32, (number % wide) as u32);
+            place
+        };
+        let (mut does, mut does_not) = (0, u64::from(sizes[axis]) * wide);
+        while does_not - does > 1 {
+            // The last one first: most launches have one axis that ends early.
+            let middle = if does == 0 && does_not == u64::from(sizes[axis]) * wide {
+                does_not - 1
+            } else {
+                does.midpoint(does_not)
+            };
+            if acts(on_axis(middle)) { does = middle } else { does_not = middle }
+        }
+        let [block, thread] = [axis, axis + 3].map(|axis| on_axis(does)[axis]);
+        (place[axis], place[axis + 3]) = (block, thread);
+    }
+    Some(place)
 }
 
 /// Of an instruction: in which way, and the bytes.

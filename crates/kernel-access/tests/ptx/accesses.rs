@@ -180,3 +180,33 @@ fn a_failed_assertion_ends_the_thread() {
     assert_eq!(may_touch(&some, &launch).expect("known").len(), 2);
     assert_eq!(of("", "__assertfails").err(), Some(NoCode::Ptx(PtxError::Call(12))));
 }
+
+/// A condition leaves out threads behind the end of an array, of one axis or two; the last one before
+/// them is found, wherever the end is in its block.
+#[test]
+fn the_last_thread_before_an_end_is_run() {
+    let text = ".visible .entry k(.param .u64 p, .param .u32 w, .param .u32 h)\n{\n\
+         .reg .pred %p<3>; .reg .b32 %r<12>; .reg .b64 %rd<4>;\n\
+         ld.param.u64 %rd1, [p];\nld.param.u32 %r1, [w];\nld.param.u32 %r2, [h];\n\
+         mov.u32 %r3, %ctaid.x;\nmov.u32 %r4, %ntid.x;\nmov.u32 %r5, %tid.x;\n\
+         mad.lo.s32 %r6, %r3, %r4, %r5;\n\
+         mov.u32 %r7, %ctaid.y;\nmov.u32 %r8, %ntid.y;\nmov.u32 %r9, %tid.y;\n\
+         mad.lo.s32 %r10, %r7, %r8, %r9;\n\
+         setp.ge.u32 %p1, %r6, %r1;\n@%p1 bra END;\nsetp.ge.u32 %p2, %r10, %r2;\n@%p2 bra END;\n\
+         mad.lo.s32 %r11, %r10, 100, %r6;\ncvt.u64.u32 %rd2, %r11;\nadd.u64 %rd3, %rd1, %rd2;\n\
+         st.global.u8 [%rd3], 1;\nEND:\nret;\n}";
+    let code = code(text).expect("known");
+    let last = |[w, h]: [u32; 2]| {
+        let mut parameters = 0x1000_u64.to_le_bytes().to_vec();
+        [w, h].into_iter().for_each(|number| parameters.extend(number.to_le_bytes()));
+        let launch = Launch::new([6, 5, 1], [8, 4, 1], parameters);
+        let touched = surely_touched(&code, &launch);
+        touched.iter().map(|touch| touch.address - 0x1000).max()
+    };
+    assert_eq!(last([0, 20]), None);
+    for w in 1..=48 {
+        for h in 1..=20 {
+            assert_eq!(last([w, h]), Some(u64::from(100 * (h - 1) + w - 1)), "{w} {h}");
+        }
+    }
+}
