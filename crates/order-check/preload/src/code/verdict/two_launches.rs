@@ -12,6 +12,7 @@ use super::search::{ASKED, LATE, NOT_FOUND, Searched, UNBOUNDED, both_touch, wit
 use super::{Bytes, EvaluatedLaunch, Question, Reach, Verdict};
 use crate::code::evaluated::{Accesses, Sure};
 
+const DIVIDED: &str = "the two kernels may divide the work by atomic operations on the same bytes";
 const BOUNDS: &str = "only where its accesses and the other kernel's may be is known";
 
 /// Bytes that both of two kernels touch, and which of the two writes.
@@ -135,6 +136,15 @@ pub(super) fn of_two_launches(both: [EvaluatedLaunch<'_>; 2], question: &Questio
     {
         return Verdict::Refuted;
     }
+    // What is likely then is what memory may decide, and a number that only one of them gets.
+    let may_divide = || {
+        let atomic = |span: &&Span| span.kind == KernelAccess::Atomic;
+        first
+            .spans
+            .iter()
+            .filter(atomic)
+            .any(|own| second.spans.iter().filter(atomic).any(|other| own.may_meet(other)))
+    };
     // The threads are asked only where the bounds leave something.
     let may_meet = || first.spans.iter().any(|own| second.spans.iter().any(|two| meets(own, two)));
     if question.reach == Reach::Code && !may_meet() {
@@ -145,6 +155,7 @@ pub(super) fn of_two_launches(both: [EvaluatedLaunch<'_>; 2], question: &Questio
     if let Some(bytes) = common_of(ours, theirs) {
         return Verdict::Certain(bytes);
     }
+    let divided = may_divide();
     let [first, second] = &accesses;
     let is_bounded =
         |span: &Span| span.bytes.as_ref().is_some_and(|bytes| is_bounded(bytes, question.memory));
@@ -161,7 +172,11 @@ pub(super) fn of_two_launches(both: [EvaluatedLaunch<'_>; 2], question: &Questio
     if halves.searched.is_unknown
         && let Some(bytes) = halves.likely.bytes()
     {
-        return Verdict::Likely(bytes);
+        match question.reach {
+            _ if !divided => return Verdict::Likely(bytes),
+            Reach::Code => return Verdict::Possible(0, DIVIDED.into()),
+            Reach::Sure => {}
+        }
     }
     if question.reach == Reach::Sure {
         return Verdict::Refuted;

@@ -37,6 +37,7 @@ fn findings_about_kernels_with_code() {
     order::blocks_that_wait_for_each_other();
     order::strong_accesses();
     order::bounds_alone();
+    order::work_that_a_counter_divides();
     order::a_slot_that_memory_names();
     threads::few_threads_are_run();
     threads::threads_are_looked_for();

@@ -290,6 +290,33 @@ pub(super) fn bounds_alone() {
     assert!(lines.len() == 2 && lines[1].contains(reason), "{lines:?}");
 }
 
+/// Each of two kernels writes what the other one surely writes if a number that it takes says so. With one
+/// counter for both only one of them may be told so, as the last block of two grids is.
+pub(super) fn work_that_a_counter_divides() {
+    let text = String::from_utf8(image()).expect("text");
+    let store = "mov.f32 %value, 0f3f800000;\n    @%again st.global.f32 [%in], %value;";
+    let text = text.replace("    @%again bra LOOP;\n", "");
+    let text = text.replace("ld.global.f32 %value, [%in];", store);
+    for (takes, divides) in [
+        ("atom.global.add.u32 %seen, [%flag], 1;", true),
+        ("red.global.add.u32 [%flag], 1;\n    ld.global.u32 %seen, [%flag];", false),
+        ("ld.global.u32 %seen, [%flag];", false),
+    ] {
+        let text = text.replace("ld.volatile.global.u32 %seen, [%flag];", takes);
+        assert!(text.contains(takes) && text.contains(store));
+        for counter in [INPUT, INPUT + 2048] {
+            let [a, b] = with_image("", text.clone().into_bytes());
+            launch(WAITS, a, &[INPUT, MEMORY, INPUT + 1024]);
+            launch(WAITS, b, &[counter, INPUT + 1024, MEMORY]);
+            let likely = usize::from(!divides || counter != INPUT);
+            assert_eq!(found().len(), likely, "{takes} {counter:#x}");
+            let reason = "may divide the work by atomic operations on the same bytes";
+            let is_said = possible().iter().any(|line| line.contains(reason));
+            assert_eq!(is_said, likely == 0, "{takes} {counter:#x}");
+        }
+    }
+}
+
 /// An index from memory has bounds, and the program may know more of it: only what meets all of them
 /// is likely.
 pub(super) fn a_slot_that_memory_names() {
