@@ -29,6 +29,11 @@ pub fn counting(real: Driver) -> Driver {
         .expect("the same table")
 }
 
+/// The primary context of the first device, by a driver that counts what this thread calls.
+pub fn counted_context(real: Driver) -> Context {
+    Device::new(counting(real), 0).and_then(Context::primary).expect("the primary context")
+}
+
 /// The calls that `work` makes on this thread through counting drivers.
 pub fn calls<T>(work: impl FnOnce() -> T) -> (T, Vec<Function>) {
     let (result, made) = calls_with_arguments(work);

@@ -2,10 +2,10 @@
 
 use crate::common;
 
-use common::counting::{counting, fail_next};
+use common::counting::{counted_context, fail_next};
 use common::{Gpu, Latch, Other, current};
 use cuda_events::sys::{CUresult, Function};
-use cuda_events::{Context, Device, Error, Event, EventFlags, Progress, Stream, StreamOptions};
+use cuda_events::{Error, Event, EventFlags, Progress, Stream, StreamOptions};
 
 #[test]
 fn a_record_stands_for_the_work_of_all_streams() {
@@ -94,9 +94,7 @@ fn another_refusal_is_the_drivers_own() {
         return;
     }
     let other = Other::new(&gpu);
-    let context = Device::new(counting(gpu.driver), 0)
-        .and_then(Context::primary)
-        .expect("the primary context");
+    let context = counted_context(gpu.driver);
     let event = Event::new(&context, EventFlags::empty()).expect("an event");
     let function = Function::cuCtxRecordEvent;
     for (given, code) in [

@@ -8,7 +8,7 @@ use std::ptr::null_mut;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::counting::{calls, counting, fail_next};
+use common::counting::{calls, counted_context, counting, fail_next};
 use common::{Gpu, Latch, check, current};
 use cuda_events::foundation::with_current;
 use cuda_events::sys::{CUcontext, CUevent, CUresult, CUstream, Function};
@@ -85,9 +85,7 @@ fn a_panic_with_a_context_current_restores() {
 fn a_guard_whose_end_is_refused_is_ended_once_more() {
     const POP: Function = Function::cuCtxPopCurrent_v2;
     let gpu = Gpu::new();
-    let counted = Device::new(counting(gpu.driver), 0)
-        .and_then(Context::primary)
-        .expect("the primary context");
+    let counted = counted_context(gpu.driver);
     let outer = counted.make_current().expect("the context can be made current");
     let inner = counted.make_current().expect("the context can be made current");
     fail_next(POP, CUresult(4242));

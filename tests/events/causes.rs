@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use common::counting::{counting, fail_next};
+use common::counting::{counted_context, fail_next};
 use common::{Gpu, Latch, Other, TestDriver, not_run};
 use cuda_events::capture::RecordFlags;
 use cuda_events::sys::{CUresult, Function};
@@ -42,8 +42,7 @@ fn a_record_on_a_stream_of_another_context() {
     assert_eq!(event.record(&own), Ok(()));
     assert_eq!(event.synchronize(), Ok(()));
     // In one context, the same code is another refusal; and another code is none of contexts.
-    let counted =
-        Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("the context");
+    let counted = counted_context(gpu.driver);
     let (event, own) = (timing(&counted), stream(&counted));
     for code in [HANDLE, CUresult::CUDA_ERROR_LAUNCH_FAILED] {
         fail_next(RECORD, code);

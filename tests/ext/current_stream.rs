@@ -6,13 +6,11 @@ use crate::common;
 use std::sync::Arc;
 
 use common::allocations::{Counted, bytes};
-use common::counting::{calls, counting};
+use common::counting::{calls, counted_context};
 use common::{Gpu, Other, current};
 use cuda_events::ext::{StreamScope, current_stream};
 use cuda_events::sys::Function;
-use cuda_events::{
-    Context, Device, EventFlags, ForeignStream, Progress, Stream, StreamOptions, StreamRef,
-};
+use cuda_events::{Context, EventFlags, ForeignStream, Progress, Stream, StreamOptions, StreamRef};
 
 fn shared(gpu: &Gpu) -> Arc<Stream> {
     Arc::new(gpu.stream())
@@ -116,8 +114,7 @@ fn each_context_and_so_each_device_has_its_own() {
 #[test]
 fn a_scope_keeps_its_stream() {
     let gpu = Gpu::new();
-    let context =
-        Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("a context");
+    let context = counted_context(gpu.driver);
     let stream = || Arc::new(Stream::new(&context, StreamOptions::new()).expect("a stream"));
 
     let scope = StreamScope::enter(stream());
@@ -138,8 +135,7 @@ fn a_scope_keeps_its_stream() {
 #[test]
 fn it_makes_no_call_and_no_context_current() {
     let gpu = Gpu::new();
-    let context =
-        Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("a context");
+    let context = counted_context(gpu.driver);
     let stream = Arc::new(Stream::new(&context, StreamOptions::new()).expect("a stream"));
     let ((), made) = calls(|| {
         is_default(&context);

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::task::{Context as TaskContext, Poll, Waker};
 use std::time::Duration;
 
-use common::counting::{calls, counting, fail_next};
+use common::counting::{calls, counted_context, fail_next};
 use common::{Gpu, Latch};
 use common::{own_process, table};
 use cuda_events::ext::{EventPool, PooledEvent};
@@ -23,9 +23,7 @@ fn pool(gpu: &Gpu) -> EventPool {
 fn what_is_given_back_is_taken_without_a_call() {
     own_process!();
     let gpu = Gpu::new();
-    let context = Device::new(counting(gpu.driver), 0)
-        .and_then(Context::primary)
-        .expect("the primary context");
+    let context = counted_context(gpu.driver);
     let pool = EventPool::new(&context, EventFlags::TIMING).expect("a pool");
     let event = pool.take().expect("an event");
     assert_eq!(event.flags(), EventFlags::TIMING);
@@ -69,9 +67,7 @@ fn events_that_are_out_at_one_time_are_different_ones() {
 fn an_event_can_be_taken_and_recorded_in_one() {
     own_process!();
     let gpu = Gpu::new();
-    let context = Device::new(counting(gpu.driver), 0)
-        .and_then(Context::primary)
-        .expect("the primary context");
+    let context = counted_context(gpu.driver);
     let (held, idle) =
         (gpu.stream(), Stream::new(&context, StreamOptions::new()).expect("a stream"));
     let pool = EventPool::new(&context, EventFlags::empty()).expect("a pool");
@@ -108,9 +104,7 @@ fn interprocess_events_are_refused() {
 fn an_event_may_outlive_its_pool_and_is_destroyed_then() {
     own_process!();
     let gpu = Gpu::new();
-    let context = Device::new(counting(gpu.driver), 0)
-        .and_then(Context::primary)
-        .expect("the primary context");
+    let context = counted_context(gpu.driver);
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let pool = EventPool::new(&context, EventFlags::empty()).expect("a pool");
     let clone = pool.clone();
@@ -135,9 +129,7 @@ fn an_error_through_a_reference_to_the_event_counts() {
         }
     }
     let gpu = Gpu::new();
-    let context = Device::new(counting(gpu.driver), 0)
-        .and_then(Context::primary)
-        .expect("the primary context");
+    let context = counted_context(gpu.driver);
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let pool = EventPool::new(&context, EventFlags::empty()).expect("a pool");
     let code = CUresult::CUDA_ERROR_LAUNCH_FAILED;

@@ -7,7 +7,7 @@ use crate::common;
 use std::time::Duration;
 
 use common::child::{Child, from_hex, read_line, role, say, to_hex};
-use common::counting::{calls, counting, fail_next};
+use common::counting::{calls, counted_context, counting, fail_next};
 use common::{Gpu, Latch, Other, TestDriver, current};
 use cuda_events::ipc::DescriptorError;
 use cuda_events::sys::{CUresult, Function};
@@ -312,9 +312,7 @@ fn the_exporting_process_cannot_import() {
 fn only_201_is_an_event_of_this_process() {
     const OPEN: Function = Function::cuIpcOpenEventHandle;
     let gpu = Gpu::new();
-    let context = Device::new(counting(gpu.driver), 0)
-        .and_then(Context::primary)
-        .expect("the primary context");
+    let context = counted_context(gpu.driver);
     let mut peer = Peer::start();
     let (own, theirs) = (descriptor(&interprocess(&gpu)), peer.export(EventFlags::INTERPROCESS));
     // Another process's, refused with that code for another reason; and this one's, refused with

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use common::child::{self, Child, starts_are_made_up};
-use common::counting::{calls, counting};
+use common::counting::{calls, counted_context};
 use common::futures::wait_until;
 use common::{Gpu, Latch};
 use cuda_events::ext::IpcLease;
 use cuda_events::ipc::{ExporterProcess, ExporterState};
 use cuda_events::sys::Function;
-use cuda_events::{Context, Device, Error, Event, EventFlags, IpcEventDescriptor, Progress};
+use cuda_events::{Context, Error, Event, EventFlags, IpcEventDescriptor, Progress};
 
 fn import(context: &Context, line: &str) -> (Event, ExporterProcess) {
     let descriptor: IpcEventDescriptor = line.parse().expect("the exporter's descriptor");
@@ -140,9 +140,7 @@ fn an_importer_sees_that_the_exporter_was_killed() {
         unreachable!("the parent kills this process");
     }
     let gpu = Gpu::new();
-    let context = Device::new(counting(gpu.driver), 0)
-        .and_then(Context::primary)
-        .expect("the primary context");
+    let context = counted_context(gpu.driver);
     let mut exporter_process = Child::start(NAME, "exporter");
     let sent = exporter_process.receive();
     let (event, exporter) = import(&context, &sent);
@@ -229,9 +227,7 @@ fn changed(descriptor: &IpcEventDescriptor, change: impl FnOnce(&mut [u8])) -> I
 #[cfg(any(target_os = "linux", windows))]
 fn a_later_process_with_the_number_is_another_one() {
     let gpu = Gpu::new();
-    let context = Device::new(counting(gpu.driver), 0)
-        .and_then(Context::primary)
-        .expect("the primary context");
+    let context = counted_context(gpu.driver);
     let stream = gpu.stream();
     let event = Event::new(&context, EventFlags::INTERPROCESS).expect("an event");
     let latch = Latch::hold(&stream);

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
-use common::counting::{Watched, calls, counting, fail_next};
+use common::counting::{Watched, calls, counted_context, counting, fail_next};
 use common::{Gpu, Latch, Other, TestDriver, not_run, own_process};
 use cuda_events::capture::CaptureMode;
 use cuda_events::external::{BinarySemaphore, SemaphorePoint, TimelineSemaphore};
@@ -214,8 +214,7 @@ fn each_is_one_call() {
     // A capture of another test would cost one more.
     own_process!();
     let Some(gpu) = gpu() else { return };
-    let context = Context::primary(Device::new(counting(gpu.driver), 0).expect("the device"))
-        .expect("the context");
+    let context = counted_context(gpu.driver);
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let (theirs, their_binary) = (made(SemaphoreKind::Timeline), made(SemaphoreKind::Binary));
     let (timeline, binary) = (timeline_of(&context, &theirs), binary_of(&context, &their_binary));
@@ -285,8 +284,7 @@ fn a_refusal_gives_the_descriptor_back() {
     let refused = unsafe { BinarySemaphore::import_fd(&gpu.context, null(), device) };
     assert_eq!(Error::from(refused.expect_err("it is no binary semaphore")), error);
     // What became an error is closed.
-    let context = Context::primary(Device::new(counting(gpu.driver), 0).expect("the device"))
-        .expect("the context");
+    let context = counted_context(gpu.driver);
     let timeline = made(SemaphoreKind::Timeline);
     fail_next(IMPORT, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
     // SAFETY: a descriptor of a timeline, for the one import.
@@ -300,8 +298,7 @@ fn a_refusal_gives_the_descriptor_back() {
 #[test]
 fn each_refusal_has_its_error() {
     let Some(gpu) = gpu() else { return };
-    let context = Context::primary(Device::new(counting(gpu.driver), 0).expect("the device"))
-        .expect("the context");
+    let context = counted_context(gpu.driver);
     let theirs = made(SemaphoreKind::Timeline);
     for (code, is_none) in [
         (CUresult::CUDA_ERROR_INVALID_VALUE, true),
@@ -406,8 +403,7 @@ fn a_green_context_has_no_semaphores() {
 #[test]
 fn a_pop_that_fails_gives_nothing_back() {
     let Some(gpu) = gpu() else { return };
-    let context = Context::primary(Device::new(counting(gpu.driver), 0).expect("the device"))
-        .expect("the context");
+    let context = counted_context(gpu.driver);
     let theirs = made(SemaphoreKind::Timeline);
     common::counting::fail_next(Function::cuCtxPopCurrent_v2, CUresult::CUDA_ERROR_UNKNOWN);
     let ours = timeline_of(&context, &theirs);
@@ -581,8 +577,7 @@ fn destroyed<T>(work: impl FnOnce() -> T) -> (T, usize) {
 #[test]
 fn a_graph_keeps_its_semaphores() {
     let Some(gpu) = gpu() else { return };
-    let context = Context::primary(Device::new(counting(gpu.driver), 0).expect("the device"))
-        .expect("the context");
+    let context = counted_context(gpu.driver);
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let (theirs, their_binary) = (made(SemaphoreKind::Timeline), made(SemaphoreKind::Binary));
     let imported = || (timeline_of(&context, &theirs), binary_of(&context, &their_binary));
@@ -686,8 +681,7 @@ fn a_semaphore_is_retained_despite_an_error() {
 #[test]
 fn a_capture_costs_one_more_call() {
     let Some(gpu) = gpu() else { return };
-    let context = Context::primary(Device::new(counting(gpu.driver), 0).expect("the device"))
-        .expect("the context");
+    let context = counted_context(gpu.driver);
     let [stream, other] =
         [(); 2].map(|()| Stream::new(&context, StreamOptions::new()).expect("a stream"));
     let theirs = made(SemaphoreKind::Timeline);
@@ -735,8 +729,7 @@ fn a_foreign_capture_retains_no_semaphore() {
     // A capture of another test, anywhere in the process, would make it one of those that leak.
     own_process!();
     let Some(gpu) = gpu() else { return };
-    let context = Context::primary(Device::new(counting(gpu.driver), 0).expect("the device"))
-        .expect("the context");
+    let context = counted_context(gpu.driver);
     let [stream, other] =
         [(); 2].map(|()| Stream::new(&context, StreamOptions::new()).expect("a stream"));
     let theirs = made(SemaphoreKind::Timeline);

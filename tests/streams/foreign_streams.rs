@@ -6,7 +6,7 @@ use std::ptr::null_mut;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::counting::{calls, counting};
+use common::counting::{calls, counted_context};
 use common::{Gpu, TestDriver, check, current, not_run};
 use cuda_events::sys::{CUcontext, CUresult, CUstream, Function};
 use cuda_events::{
@@ -142,8 +142,7 @@ fn a_default_handle_means_the_current_context() {
 #[test]
 fn an_owner_is_dropped_after_all_else() {
     let gpu = Gpu::new();
-    let context =
-        Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("a context");
+    let context = counted_context(gpu.driver);
     let owner = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let other = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let raw = owner.as_raw();
@@ -189,8 +188,7 @@ fn a_stream_goes_to_python_as_two_numbers() {
 #[test]
 fn what_a_stream_made_outlives_its_owner() {
     let gpu = Gpu::new();
-    let context =
-        Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("a context");
+    let context = counted_context(gpu.driver);
     let owner = Stream::new(&context, StreamOptions::new()).expect("a stream");
     // Of the device's primary context, as most libraries' streams are: retained once more.
     let ours = Context::primary(context.device()).expect("the same context");
@@ -210,8 +208,7 @@ fn what_a_stream_made_outlives_its_owner() {
 #[test]
 fn a_stream_is_named_with_its_own_context_only() {
     let gpu = Gpu::new();
-    let context =
-        Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("a context");
+    let context = counted_context(gpu.driver);
     let library = Library::new(gpu.device);
     // SAFETY: the library outlives it.
     let refused = unsafe { ForeignStream::new(&context, library.stream, ()) }

@@ -4,10 +4,10 @@ use crate::common::{self};
 
 use std::time::{Duration, Instant};
 
-use common::counting::{calls, counting};
+use common::counting::{calls, counted_context};
 use common::{Gpu, Latch, current};
 use cuda_events::sys::Function;
-use cuda_events::{Context, Device, Progress, Stream, StreamOptions, StreamRef};
+use cuda_events::{Progress, Stream, StreamOptions, StreamRef};
 
 /// That it is not waited for longer is held in virtual time, by the unit tests of `src/timeout.rs`.
 #[test]
@@ -33,8 +33,7 @@ fn a_stream_is_waited_for_until_the_limit() {
 #[test]
 fn a_stream_with_work_is_waited_for_by_an_event() {
     let gpu = Gpu::new();
-    let context =
-        Device::new(counting(gpu.driver), 0).and_then(Context::primary).expect("a context");
+    let context = counted_context(gpu.driver);
     let _current = context.make_current().expect("the context can be made current");
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let (done, made) = calls(|| stream.synchronize_timeout(Duration::from_secs(60)));

@@ -4,10 +4,10 @@
 use crate::common::{self, table};
 
 use common::Gpu;
-use common::counting::{calls_with_arguments, counting, fail_next};
+use common::counting::{calls_with_arguments, counted_context, fail_next};
 use cuda_events::mem_ops::{BarrierScope, MemOp, WaitCondition, WaitValueFlags, WriteValueFlags};
 use cuda_events::sys::{CUresult, Function};
-use cuda_events::{Context, Device, Driver, Error, Result, Stream, StreamOptions};
+use cuda_events::{Driver, Error, Result, Stream, StreamOptions};
 
 const NO_WAIT: WaitValueFlags = WaitValueFlags::empty();
 const FLUSH: WaitValueFlags = WaitValueFlags::FLUSH;
@@ -32,7 +32,7 @@ const OLD: [Function; 5] = [
 /// Calls each operation of a stream, with the function that the driver is to be called by. The
 /// addresses are none, so the driver itself is not called.
 fn each(driver: Driver, functions: [Function; 5]) -> [(Result<()>, Vec<u64>); 5] {
-    let context = Device::new(counting(driver), 0).and_then(Context::primary).expect("the context");
+    let context = counted_context(driver);
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let mut batch = [MemOp::flush_remote_writes(), MemOp::barrier(BarrierScope::Device)];
     let first = batch.as_ptr().addr() as u64;

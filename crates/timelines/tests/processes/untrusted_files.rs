@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use common::counting::{calls, counting, fail_next};
+use common::counting::{calls, counted_context, counting, fail_next};
 use common::futures::{Unpark, block_on, wait_until};
 use common::memory::{self, Mapping, PAGE, Shared};
 use common::threads::{starts_can_fail, without_new_threads};
@@ -47,8 +47,7 @@ fn open_files() -> usize {
 fn the_end_of_a_timeline_depends_on_no_peer() {
     common::own_process!();
     let Some(gpu) = gpu() else { return };
-    let driver = counting(gpu.driver);
-    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let context = counted_context(gpu.driver);
     let stream = || Stream::new(&context, StreamOptions::new()).expect("a stream");
     // A forged end, an erased value, one that no signal has reached, and a page that is gone.
     let forgeries = [
@@ -446,8 +445,7 @@ fn a_value_that_comes_with_an_error_is_reached() {
 #[test]
 fn what_a_file_costs_in_driver_calls() {
     let Some(gpu) = gpu() else { return };
-    let driver = counting(gpu.driver);
-    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let context = counted_context(gpu.driver);
     let stream = || Stream::new(&context, StreamOptions::new()).expect("a stream");
     // Its page has room for those of a writable file.
     let other = HostTimeline::new(&context).expect("a timeline");

@@ -5,7 +5,7 @@ use crate::common;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::counting::{calls, counting};
+use common::counting::{calls, counted_context};
 use common::futures::wait_until;
 use common::timelines::{WRITE, gpu, idle, reached, timeline, timeline as timeline_of};
 use common::{Gpu, Latch, check};
@@ -51,8 +51,7 @@ fn a_signal_in_a_capture_is_refused() {
 #[test]
 fn other_codes_captures_are_noticed() {
     let Some(gpu) = gpu() else { return };
-    let driver = counting(gpu.driver);
-    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let context = counted_context(gpu.driver);
     let theirs = Arc::new(gpu.stream());
     let raw = theirs.as_raw();
     // SAFETY: the stream lives as long as the owner.
@@ -90,8 +89,7 @@ fn other_codes_captures_are_noticed() {
 fn a_moved_timeline_notices_captures() {
     const CAPTURES: Function = Function::cuStreamIsCapturing;
     let Some(gpu) = gpu() else { return };
-    let driver = counting(gpu.driver);
-    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let context = counted_context(gpu.driver);
     let stream = || Arc::new(Stream::new(&context, StreamOptions::new()).expect("a stream"));
     let (own, theirs) = (stream(), stream());
     // SAFETY: the stream lives until the end of the test.
@@ -185,8 +183,7 @@ fn a_timeline_in_memory_is_never_captured() {
     if !common::needs(gpu.driver, Function::cuIpcOpenMemHandle_v2) {
         return;
     }
-    let driver = counting(gpu.driver);
-    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let context = counted_context(gpu.driver);
     let stream = Arc::new(Stream::new(&context, StreamOptions::new()).expect("a stream"));
     let memory = match TimelineMemory::new(&context) {
         Err(error) if cfg!(windows) => {
@@ -241,8 +238,7 @@ fn a_failed_end_is_the_end_of_a_capture() {
     // The crate counts the captures of the process.
     common::own_process!();
     let Some(gpu) = gpu() else { return };
-    let driver = counting(gpu.driver);
-    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let context = counted_context(gpu.driver);
     let stream = || Stream::new(&context, StreamOptions::new()).expect("a stream");
     let (captured, timeline) = (stream(), Timeline::new(stream()).expect("a timeline"));
     let capture = common::begin_capture(&captured, CaptureMode::Relaxed).expect("a capture");

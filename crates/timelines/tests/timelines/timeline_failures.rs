@@ -8,7 +8,7 @@ use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 use common::child::{Child, role};
-use common::counting::{Watched, calls, counting, fail_next};
+use common::counting::{Watched, calls, counted_context, counting, fail_next};
 use common::futures::{Unpark, wait_until};
 use common::timelines::{PATIENCE, WRITE, gpu, idle, poll, reached, timeline};
 use common::trap::{FAILED, Trap};
@@ -101,8 +101,7 @@ fn short_waits_learn_of_a_failed_context() {
 fn short_waits_ask_now_and_then() {
     const QUESTIONS: usize = 4;
     let Some(gpu) = gpu() else { return };
-    let driver = counting(gpu.driver);
-    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let context = counted_context(gpu.driver);
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let timeline = Timeline::new(stream).expect("a timeline");
     for wait in SHORT {
@@ -135,8 +134,7 @@ fn short_waits_ask_now_and_then() {
 #[test]
 fn a_signal_that_fails_leaves_its_value_out() {
     let Some(gpu) = gpu() else { return };
-    let driver = counting(gpu.driver);
-    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let context = counted_context(gpu.driver);
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let timeline = Timeline::new(stream).expect("a timeline");
     let start = timeline.completed();
@@ -413,8 +411,7 @@ fn a_wait_ahead_without_a_signal_is_released() {
 fn a_drop_releases_without_a_channel() {
     const CHANNELS: usize = 8;
     let Some(gpu) = gpu() else { return };
-    let driver = counting(gpu.driver);
-    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let context = counted_context(gpu.driver);
     let stream = || Stream::new(&context, StreamOptions::new()).expect("a stream");
     for pending in [false, true] {
         let waiting: Vec<_> = (0..CHANNELS).map(|_| stream()).collect();
@@ -450,8 +447,7 @@ fn a_drop_releases_without_a_channel() {
 #[test]
 fn a_refused_signal_leaves_nobody_waiting() {
     let Some(gpu) = gpu() else { return };
-    let driver = counting(gpu.driver);
-    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let context = counted_context(gpu.driver);
     let stream = || Stream::new(&context, StreamOptions::new()).expect("a stream");
     let (waiting, timeline) = (stream(), Timeline::new(stream()).expect("a timeline"));
     let latch = Latch::hold(timeline.stream());
@@ -471,8 +467,7 @@ fn a_refused_signal_leaves_nobody_waiting() {
 #[test]
 fn two_refused_writes_leave_nobody_waiting() {
     let Some(gpu) = gpu() else { return };
-    let driver = counting(gpu.driver);
-    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let context = counted_context(gpu.driver);
     let stream = || Stream::new(&context, StreamOptions::new()).expect("a stream");
     let (waiting, timeline) = (stream(), Timeline::new(stream()).expect("a timeline"));
     let start = timeline.completed();
@@ -506,8 +501,7 @@ fn the_first_reason_of_a_poison_stays() {
 #[test]
 fn refused_poison_is_there_at_once() {
     let Some(gpu) = gpu() else { return };
-    let driver = counting(gpu.driver);
-    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let context = counted_context(gpu.driver);
     let stream = Arc::new(Stream::new(&context, StreamOptions::new()).expect("a stream"));
     let timeline = Timeline::new(Arc::clone(&stream)).expect("a timeline");
     let waiting = gpu.stream();

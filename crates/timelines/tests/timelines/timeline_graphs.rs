@@ -5,13 +5,13 @@ use crate::common;
 use std::sync::Arc;
 use std::time::Instant;
 
-use common::counting::{calls, calls_with_arguments, counting};
+use common::counting::{calls, calls_with_arguments, counted_context};
 use common::timelines::{WRITE, gpu, reached};
 use common::{Gpu, Latch};
 use cuda_events::capture::CaptureMode;
 use cuda_events::graph::{Graph, GraphNode};
 use cuda_events::sys::Function;
-use cuda_events::{Context, Device, Event, EventFlags, Progress, Stream, StreamOptions, StreamRef};
+use cuda_events::{Context, Event, EventFlags, Progress, Stream, StreamOptions, StreamRef};
 use cuda_timelines::{CudaStreamExt, Error, Point, SignalGraph, Timeline};
 
 const ADD: Function = Function::cuGraphAddBatchMemOpNode;
@@ -46,8 +46,7 @@ fn launch(graph: &SignalGraph) -> Vec<Point> {
 #[test]
 fn each_launch_signals_its_own_points() {
     let Some(gpu) = with_nodes() else { return };
-    let driver = counting(gpu.driver);
-    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let context = counted_context(gpu.driver);
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let timeline = Timeline::new(stream).expect("a timeline");
     // A timeline goes on where the one before it, in the same memory, has ended.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Poll, Wake, Waker};
 use std::time::Duration;
 
-use common::counting::{Watched, calls, counting};
+use common::counting::{Watched, calls, counted_context, counting};
 use common::futures::{PATIENCE, wait_until};
 use common::hooked::{Hooked, hook_in};
 use common::timelines::{WAIT, WRITE, gpu, idle, poll, reached, timeline};
@@ -46,8 +46,7 @@ fn registers(made: &[Function]) -> usize {
 #[test]
 fn lines_are_used_again_and_registered_once() {
     let Some(gpu) = gpu() else { return };
-    let driver = counting(gpu.driver);
-    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let context = counted_context(gpu.driver);
     let stream = Arc::new(Stream::new(&context, StreamOptions::new()).expect("a stream"));
     let (points, made) = calls(|| {
         let mut points = Vec::new();
@@ -85,8 +84,7 @@ fn old_timelines_cost_new_ones_nothing() {
     // context's lock.
     const HELD: usize = 128;
     let Some(gpu) = gpu() else { return };
-    let driver = counting(gpu.driver);
-    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let context = counted_context(gpu.driver);
     let stream = || Stream::new(&context, StreamOptions::new()).expect("a stream");
     let (waiting, held, stream) = (stream(), Arc::new(stream()), Arc::new(stream()));
     let new = |stream: &Arc<Stream>| Timeline::new(Arc::clone(stream)).expect("a timeline");
@@ -187,8 +185,7 @@ impl Wake for Held {
 fn a_line_rests_until_its_waits_are_released() {
     common::own_process!();
     let Some(gpu) = gpu() else { return };
-    let driver = counting(gpu.driver);
-    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let context = counted_context(gpu.driver);
     let stream = || Stream::new(&context, StreamOptions::new()).expect("a stream");
     let (waiter, own) = (stream(), Arc::new(stream()));
     let (held, blocker) = (Arc::new(Held::default()), Timeline::new(stream()));
@@ -221,8 +218,7 @@ fn the_first_short_wait_of_each_timeline_makes_no_call() {
     const ASK: Duration = Duration::from_millis(5);
     common::own_process!();
     let Some(gpu) = gpu() else { return };
-    let driver = counting(gpu.driver);
-    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let context = counted_context(gpu.driver);
     let stream = Arc::new(Stream::new(&context, StreamOptions::new()).expect("a stream"));
     for round in 0..2 {
         let latch = Latch::hold(&stream);

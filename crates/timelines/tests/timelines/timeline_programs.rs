@@ -6,10 +6,10 @@ use std::io::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use common::counting::{calls_with_arguments, counting};
+use common::counting::{calls_with_arguments, counted_context};
 use common::timelines::{PATIENCE, gpu, idle, reached, timeline, timeline as timeline_of};
 use common::{Gpu, Latch, TestDriver, cases};
-use cuda_events::{Context, Device, EventFlags, Progress, Stream, StreamOptions};
+use cuda_events::{Context, EventFlags, Progress, Stream, StreamOptions};
 use cuda_timelines::{CudaStreamExt, HostTimeline, Point, Timeline};
 
 /// Random numbers, the same ones for a seed.
@@ -192,8 +192,7 @@ fn points_and_events_order_one_program() {
     reached(end);
     assert_eq!(event.query(), Ok(Progress::Done));
     // The driver is given each value once, at one address.
-    let driver = counting(gpu.driver);
-    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let context = counted_context(gpu.driver);
     let counted = Timeline::new(Stream::new(&context, StreamOptions::new()).expect("a stream"));
     let counted = counted.expect("a timeline");
     let ((), made) = calls_with_arguments(|| (0..3).for_each(|_| drop(counted.signal())));

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context as TaskContext, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use common::counting::{calls, counting};
+use common::counting::{calls, counted_context};
 use common::futures::wait_until;
 use common::hooked::{Hooked, hook_in};
 use common::timelines::{PATIENCE, WAIT, WRITE, gpu, idle, reached, timeline};
@@ -124,8 +124,7 @@ fn points_are_plain_values() {
 #[test]
 fn what_it_costs_in_driver_calls() {
     let Some(gpu) = gpu() else { return };
-    let driver = counting(gpu.driver);
-    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let context = counted_context(gpu.driver);
     let (stream, other) =
         (Stream::new(&context, StreamOptions::new()), Stream::new(&context, StreamOptions::new()));
     let (stream, other) = (Arc::new(stream.expect("a stream")), other.expect("a stream"));
@@ -163,8 +162,7 @@ fn what_it_costs_in_driver_calls() {
 fn a_query_shares_the_event_of_those_who_wait() {
     const MODE: Function = Function::cuThreadExchangeStreamCaptureMode;
     let Some(gpu) = gpu() else { return };
-    let driver = counting(gpu.driver);
-    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let context = counted_context(gpu.driver);
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let timeline = Timeline::new(stream).expect("a timeline");
     let latch = Latch::hold(timeline.stream());
@@ -186,8 +184,7 @@ fn a_query_shares_the_event_of_those_who_wait() {
 #[test]
 fn what_a_hosts_timeline_costs_in_driver_calls() {
     let Some(gpu) = gpu() else { return };
-    let driver = counting(gpu.driver);
-    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let context = counted_context(gpu.driver);
     let stream = || Stream::new(&context, StreamOptions::new()).expect("a stream");
     let (stream, far) = (stream(), stream());
     // The first one may take a page.
@@ -218,8 +215,7 @@ fn what_a_hosts_timeline_costs_in_driver_calls() {
 fn a_stream_of_other_code_is_asked_for_captures() {
     const CAPTURES: Function = Function::cuStreamIsCapturing;
     let Some(gpu) = gpu() else { return };
-    let driver = counting(gpu.driver);
-    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let context = counted_context(gpu.driver);
     let own = Arc::new(Stream::new(&context, StreamOptions::new()).expect("a stream"));
     // SAFETY: the stream lives until the end of the test.
     let named = unsafe { StreamRef::from_raw(&context, own.as_raw()) };
@@ -280,8 +276,7 @@ fn nothing_is_signalled_after_poison() {
 #[test]
 fn a_waiter_asks_the_driver_seldom() {
     let Some(gpu) = gpu() else { return };
-    let driver = counting(gpu.driver);
-    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let context = counted_context(gpu.driver);
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let timeline = Timeline::new(stream).expect("a timeline");
     let latch = Latch::hold(timeline.stream());
@@ -502,8 +497,7 @@ fn the_host_signals_between_two_stages() {
     assert!(point.is_done() && point.value() == start + 1);
     reached(end);
     // What the host has signalled is not waited for.
-    let driver = counting(gpu.driver);
-    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let context = counted_context(gpu.driver);
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     assert_eq!(calls(|| ready.wait_ahead(&stream, start + 1)), (Ok(()), vec![]));
     assert_eq!(calls(|| stream.wait_point(point)), (Ok(()), vec![]));

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Poll, Waker};
 
 use common::Latch;
-use common::counting::{Watched, counting, fail_next};
+use common::counting::{Watched, counted_context, fail_next};
 use common::futures::{Unpark, wait_until};
 use common::timelines::{PATIENCE, WAIT, WRITE, error, idle, poll, reached};
 use cuda_events::capture::{CaptureMode, CaptureStatus};
@@ -303,8 +303,7 @@ fn a_refused_wait_makes_no_point() {
     // The crate's thread uses the counting driver, too.
     common::own_process!();
     let Some(gpu) = gpu() else { return };
-    let driver = counting(gpu.driver);
-    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let context = counted_context(gpu.driver);
     let mut peer = start();
     let opened = open(&context, &peer.make_in_memory()).expect("it can be opened");
     peer.step("hold");

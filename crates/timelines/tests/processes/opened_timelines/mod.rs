@@ -8,7 +8,7 @@ use std::future::IntoFuture;
 use std::sync::Arc;
 
 use common::child::{end_after, from_hex, read_line, role, say, starts_are_made_up, to_hex};
-use common::counting::{calls, counting};
+use common::counting::{calls, counted_context};
 use common::futures::block_on;
 use common::handover::Handover;
 use common::timelines::{PATIENCE, WAIT, WRITE, each_damage_is_refused, forged, idle, reached};
@@ -16,7 +16,7 @@ use common::{Gpu, Latch, Other};
 use cuda_events::Error::ForkedChild;
 use cuda_events::graph::Graph;
 use cuda_events::sys::{CUresult, Function};
-use cuda_events::{Context, Device, Progress, Stream, StreamOptions};
+use cuda_events::{Context, Progress, Stream, StreamOptions};
 use cuda_soft_driver::Fault;
 use cuda_timelines::{
     CudaStreamExt, Error, ImportedTimeline, Point, Result, SharedTimelineError as Refusal,
@@ -261,8 +261,7 @@ fn what_a_handle_costs_in_driver_calls() {
     // The crate's thread uses the counting driver, too.
     common::own_process!();
     let Some(gpu) = gpu() else { return };
-    let driver = counting(gpu.driver);
-    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let context = counted_context(gpu.driver);
     let memory = TimelineMemory::new(&context).expect("memory");
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let timeline = Timeline::in_memory(stream, &memory).expect("a timeline");

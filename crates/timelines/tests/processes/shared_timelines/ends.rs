@@ -9,14 +9,14 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use common::counting::{calls, counting};
+use common::counting::{calls, counted_context};
 use common::futures::{Unpark, wait_until};
 #[cfg(target_os = "linux")]
 use common::memory::AsShared;
 use common::memory::{self, reading};
 use common::timelines::{PATIENCE, error, forged, gpu, idle, poll, reached};
+use cuda_events::Progress;
 use cuda_events::capture::CaptureMode;
-use cuda_events::{Context, Device, Progress};
 #[cfg(target_os = "linux")]
 use cuda_timelines::Timeline;
 use cuda_timelines::{
@@ -142,8 +142,7 @@ fn streams_alone_are_released() {
 #[test]
 fn the_first_query_finds_the_end() {
     let Some(gpu) = gpu() else { return };
-    let driver = counting(gpu.driver);
-    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let context = counted_context(gpu.driver);
     for way in WAYS {
         for wait in [Point::query, Point::wait_minute, Point::spin_minute] {
             let mut peer = Peer::start();

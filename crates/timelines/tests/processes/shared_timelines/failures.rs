@@ -8,12 +8,12 @@ use std::sync::atomic::Ordering;
 use std::task::{Poll, Waker};
 
 use common::Latch;
-use common::counting::{counting, fail_next};
+use common::counting::{counted_context, fail_next};
 use common::futures::{Unpark, wait_until};
 use common::memory::{self, Mapping, PAGE};
 use common::timelines::{PATIENCE, WRITE, error, gpu, idle, poll, reached};
 use cuda_events::sys::CUresult;
-use cuda_events::{Context, Device, Progress, Stream, StreamOptions};
+use cuda_events::{Progress, Stream, StreamOptions};
 use cuda_timelines::{CudaStreamExt, Error, HostTimeline, Result, Timeline, TimelineFile};
 
 use super::{Peer, WAYS, make_and_open, open};
@@ -131,8 +131,7 @@ fn a_failed_signal_ends_the_waits_of_importers() {
     // The crate's thread uses the counting driver, too.
     common::own_process!();
     let Some(gpu) = gpu() else { return };
-    let driver = counting(gpu.driver);
-    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let context = counted_context(gpu.driver);
     for make in [TimelineFile::writable, TimelineFile::new] {
         let file = make(&context).expect("a file");
         let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");

@@ -10,7 +10,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::child::{Child, end_after, from_hex, read_line, role, say, to_hex};
-use common::counting::{calls, counting};
+use common::counting::{calls, counted_context};
 use common::futures::{block_on, wait_until};
 use common::handover::Handover;
 use common::memory::{self, AsShared, Mapping, Shared, reading};
@@ -543,8 +543,7 @@ fn a_child_inherits_a_section() {
 #[test]
 fn what_an_import_costs_in_driver_calls() {
     let Some(gpu) = gpu() else { return };
-    let driver = counting(gpu.driver);
-    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let context = counted_context(gpu.driver);
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let mut peer = Peer::start();
     let (file, descriptor) = peer.make("writable");
@@ -580,8 +579,7 @@ fn what_an_import_costs_in_driver_calls() {
 fn old_imports_cost_new_ones_nothing() {
     const MANY: usize = 1000;
     let Some(gpu) = gpu() else { return };
-    let driver = counting(gpu.driver);
-    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let context = counted_context(gpu.driver);
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let file = TimelineFile::new(&gpu.context).expect("a file");
     let orphan = memory::orphan(&file, true);
@@ -645,8 +643,7 @@ fn a_full_file_takes_nothing() {
     // The crate's thread uses the counting driver, too.
     common::own_process!();
     let Some(gpu) = gpu() else { return };
-    let driver = counting(gpu.driver);
-    let context = Device::new(driver, 0).and_then(Context::primary).expect("a context");
+    let context = counted_context(gpu.driver);
     let file = TimelineFile::writable(&context).expect("a file");
     let stream = || Stream::new(&context, StreamOptions::new()).expect("a stream");
     let many: Vec<_> =
