@@ -377,6 +377,21 @@ def test_a_server_of_another_user_gets_no_secret(backend, device):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
+def test_who_does_not_know_the_secret_gets_no_file(backend, torch_stream):
+    event = backend.create_event(0)
+    backend.record_event(event, torch_stream)
+    name, ask = socket_of(backend.export_event(event, 0))
+    for wrong in (bytes(20), bytes([ask[0] ^ 1]) + ask[1:], ask[:16] + b"\xff" * 4, ask):
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(PATIENCE)
+            client.connect(name)
+            client.sendall(wrong)
+            data, files, _, _ = socket.recv_fds(client, 1, 1)
+            for file in files:
+                os.close(file)
+            assert (data, len(files)) == ((b"\1", 1) if wrong == ask else (b"", 0)), wrong
+
+
 def test_a_forked_worker_does_not_keep_the_socket(backend):
     fork = "import os, time\nif os.fork() == 0:\n    time.sleep(300)\n"
     program = MAKER.replace("sys.stdin.read()", fork + "print('forked', flush=True)\nsys.stdin.read()")

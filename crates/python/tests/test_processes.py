@@ -1,3 +1,4 @@
+import mmap
 import os
 import socket
 
@@ -170,6 +171,17 @@ def test_memory_of_this_process(device, stream):
             ImportedTimeline(device, timeline.descriptor)
         with TimelineFile(device) as file, pytest.raises(TypeError):
             Timeline(stream, file=file, memory=memory)
+
+
+def test_only_writable_files_are_writable(device):
+    def write(file):
+        access = mmap.PROT_READ | mmap.PROT_WRITE
+        mmap.mmap(file.fileno(), mmap.PAGESIZE, mmap.MAP_SHARED, access).close()
+
+    with TimelineFile(device) as file, pytest.raises(PermissionError):
+        write(file)
+    with TimelineFile(device, writable=True) as file:
+        write(file)
 
 
 def test_a_file_that_is_full(device):
