@@ -370,7 +370,11 @@ int main(int count, char **words)
         const unsigned long all = SA_RESTART | SA_ONSTACK;
         if (syscall(SYS_rt_sigaction, SIGTERM, 0, &own, 8) || own.handler == SIG_DFL)
             return 13;
-        return (own.flags & all) != all;
+        if ((own.flags & all) != all)
+            return 14;
+        /* Others have the system's default. */
+        signal(SIGCHLD, SIG_DFL);
+        return syscall(SYS_rt_sigaction, SIGCHLD, 0, &own, 8) || own.handler != SIG_DFL;
     }
     if (!strcmp(words[1], "suspended")) {
         sigset_t only, none;
