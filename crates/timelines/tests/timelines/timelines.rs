@@ -553,3 +553,22 @@ fn waits_go_by_the_clock_of_the_driver() {
     while point.wait_timeout(Duration::ZERO) == Ok(Progress::Pending) {}
     hours(1);
 }
+
+/// A stream has waited ahead for a signal that was not the last one, and nothing is owed any more.
+#[test]
+fn a_hosts_timeline_gives_its_line_back() {
+    // The crate's thread uses the counting driver, too.
+    common::own_process!();
+    let Some(gpu) = gpu() else { return };
+    let context = counted_context(gpu.driver);
+    let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+    let round = || {
+        let host = HostTimeline::new(&context).expect("a timeline");
+        host.wait_ahead(&stream, host.completed() + 1).expect("a wait");
+        (0..3).for_each(|_| _ = host.signal().expect("a signal"));
+        idle(&stream);
+    };
+    round();
+    let (_, made) = calls(|| (0..200).for_each(|_| round()));
+    assert!(!made.contains(&Function::cuMemHostRegister_v2), "a page for more lines");
+}
