@@ -291,6 +291,7 @@ fn signals_are_as_without_the_checker() {
         ("default again", None, Some(libc::SIGTERM)),
         ("suspended", None, Some(libc::SIGTERM)),
         ("flags", Some(0), None),
+        ("child", Some(0), None),
     ] {
         let (done, errors) = run_compiled(&folder, &[], &["./signals", what]);
         let ended = (done.status.code(), done.status.signal());
@@ -313,6 +314,7 @@ const SIGNALS: &str = r#"
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define CALL(name, types, values) \
@@ -375,6 +377,16 @@ int main(int count, char **words)
         /* Others have the system's default. */
         signal(SIGCHLD, SIG_DFL);
         return syscall(SYS_rt_sigaction, SIGCHLD, 0, &own, 8) || own.handler != SIG_DFL;
+    }
+    if (!strcmp(words[1], "child")) {
+        /* It has no thread that would end it. */
+        int status, child = fork();
+        if (child == 0)
+            for (;;)
+                pause();
+        if (kill(child, SIGTERM) || waitpid(child, &status, 0) != child)
+            return 15;
+        return !(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
     }
     if (!strcmp(words[1], "suspended")) {
         sigset_t only, none;
