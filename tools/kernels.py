@@ -150,6 +150,11 @@ def ours(text, at, labels):
             out[0], out[1] = out[1], out[0]
         if plain == "MOV" and len(out) > 2:
             return None
+        # Of a number that no operand can have it is only said where it goes.
+        if "64" in mods and re.match(r"^-?0x", parts[1]):
+            signed = (int(parts[1], 16) + (1 << 63)) % (1 << 64) - (1 << 63)
+            if abs(signed) >= 1 << 31:
+                return (guard + "MOV", out)
         return line("MOV" + (".64" if "64" in mods else ""), out)
     if base in ("S2R", "S2UR", "CS2R"):
         code = SPECIAL.get(parts[1])

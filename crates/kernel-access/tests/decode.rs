@@ -248,6 +248,27 @@ fn accesses_of_32_bytes_have_two_places() {
     }
 }
 
+/// A number of 64 bits that is no operand is not followed.
+#[test]
+fn numbers_of_64_bits_go_to_pairs() {
+    let number =
+        |number: u64| 0x000f_e400_0000_0000_0000_0000_002e_7402_u128 | u128::from(number) << 24;
+    for (bits, wanted) in [
+        (number(0x7fff_ffff), "MOV.64 R46, 0x7fffffff"),
+        (number(0x8000_0000), "MOV R46"),
+        (number(0x8000_0001_u64.wrapping_neg()), "MOV R46"),
+        (number(0x7fff_ffff_u64.wrapping_neg()), "MOV.64 R46, 0x80000001"),
+        (number(0x3ff7_1547_652b_82fe), "MOV R46"),
+        (number(0x3f09_5081_24b2_d538) | 0x080 | 1 << 91, "MOV UR46"),
+    ] {
+        let all = decode(120, &bits.to_le_bytes()).expect("whole instructions");
+        assert_eq!(
+            (all[0].to_string().as_str(), all[0].destination.map(|of| of.1)),
+            (wanted, Some(2))
+        );
+    }
+}
+
 /// A load may have a condition besides its guard, and an address of other forms.
 #[test]
 fn loads_have_conditions_and_bases_of_32_bits() {

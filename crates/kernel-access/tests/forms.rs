@@ -86,6 +86,19 @@ fn loads_of_32_bytes_leave_what_is_between() {
     }
 }
 
+/// A number of 64 bits that is not followed has nothing of the parameters, and replaces both registers.
+#[test]
+fn numbers_of_64_bits_are_no_parameters() {
+    // MOV.64 R4, 0x4000000000000000
+    let number = 0x002f_ce00_0040_0000_0000_0000_0004_7402_u128;
+    for register in [4, 5] {
+        let store = STORE & !(0xff << 32) | register << 32;
+        let program = [ADDRESS, SECOND, number, store, END];
+        let summary = summary(&code(120, &program)).expect("known");
+        assert!(!summary.words[1].uses.other, "R{register}");
+    }
+}
+
 /// A base of 32 bits is a number without sign.
 #[test]
 fn bases_of_32_bits_are_not_below_zero() {

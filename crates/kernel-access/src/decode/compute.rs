@@ -11,14 +11,16 @@ pub(super) fn decode(bits: Bits, to: &mut Instruction) -> bool {
 fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
     let number = bits.number();
     match (number, bits.field(9, 12)) {
-        // A number of 64 bits. Those that an operand cannot have stay unknown.
+        // A number of 64 bits. Those that an operand cannot have, most of them floats, are not followed.
         (0x02 | 0x82, 2) if bits.architecture >= 120 => {
             let number = bits.signed(24, 88);
-            let operand = Operand::Immediate(u32::try_from(number.unsigned_abs()).ok()?);
-            (number.unsigned_abs() < 1 << 31).then_some(())?;
-            to.operation = Operation::Move { wide: true };
+            let size = number.unsigned_abs();
+            let is_small = size < 1 << 31;
+            to.operation =
+                if is_small { Operation::Move { wide: true } } else { Operation::Other("MOV") };
             to.destination = Some((bits.own(16), 2));
-            to.sources = vec![Source { operand, negated: number < 0 }];
+            let operand = Operand::Immediate(if is_small { size as u32 } else { 0 });
+            to.sources = vec![Source { operand, negated: is_small && number < 0 }];
         }
         (0x02, _) => {
             (number_of_lanes(bits) == 15).then_some(())?;

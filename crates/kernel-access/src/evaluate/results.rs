@@ -18,7 +18,7 @@ const FRACTIONS: [&str; 14] = [
 const NEVER_OF_PARAMETERS: [&str; 6] = ["HGMMA", "IGMMA", "BGMMA", "QGMMA", "SYNCS", "UTCATOMSWS"];
 
 /// Those that write as many registers as the decoder says.
-const EXACT: [&str; 2] = ["HGMMA", "QGMMA"];
+const EXACT: [&str; 3] = ["HGMMA", "QGMMA", "MOV"];
 
 impl Evaluator<'_> {
     /// What the instruction writes.
