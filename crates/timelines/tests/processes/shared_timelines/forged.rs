@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use common::futures::{Unpark, block_on, wait_until};
 use common::memory::{self, Mapping, PAGE, Shared, reading};
-use common::timelines::{PATIENCE, each_damage_is_refused, error, gpu, idle, poll, reached};
+#[cfg(target_os = "linux")]
+use common::timelines::error;
+use common::timelines::{PATIENCE, each_damage_is_refused, gpu, idle, poll, reached};
 use common::{Gpu, Latch};
 use cuda_events::sys::CUresult;
 use cuda_events::{Progress, Stream};
@@ -19,7 +21,6 @@ use cuda_timelines::{
     Timeline, TimelineDescriptor, TimelineFile,
 };
 
-#[cfg(target_os = "linux")]
 use super::{Peer, WAYS, open};
 
 /// Random numbers, the same ones for a seed.
