@@ -147,6 +147,24 @@ pub(super) fn of_launch_and_work(
     if !searched.touched.is_empty() {
         return Verdict::Certain(work.bytes(at, &searched.touched));
     }
+    // Bounds that go beyond the memory say nothing. A thread that is run does.
+    let mut beyond = Searched::default();
+    if question.reach == Reach::Code && !accesses.is_all {
+        let begins = |span: &&Span| {
+            let begin = span.bytes.as_ref().map(|bytes| bytes.start);
+            !is_likely(span)
+                && !work.may_share_a_flag(span.strong)
+                && begin.zip(question.memory).is_some_and(|(at, memory)| memory.contains(&at))
+        };
+        for span in left.iter().copied().filter(begins).take(ASKED) {
+            for range in some_of(span, &rows) {
+                beyond.ask(own, span, &range, question.time);
+            }
+        }
+    }
+    if !beyond.touched.is_empty() {
+        return Verdict::Certain(work.bytes(at, &beyond.touched));
+    }
     if searched.is_unknown {
         let within = likely.iter().filter_map(|span| Some((span.bytes.clone()?, span.kind)));
         return Verdict::Likely(work.bytes(at, &within.collect::<Vec<_>>()));

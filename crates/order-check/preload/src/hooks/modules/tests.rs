@@ -41,6 +41,7 @@ fn findings_about_kernels_with_code() {
     order::a_slot_that_memory_names();
     threads::few_threads_are_run();
     threads::threads_are_looked_for();
+    threads::threads_of_a_loop_without_bounds();
     threads::threads_that_there_is_no_time_for();
     threads::two_kernels();
     host::memory_of_the_host();

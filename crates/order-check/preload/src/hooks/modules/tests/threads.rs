@@ -94,6 +94,27 @@ pub(super) fn threads_are_looked_for() {
     }
 }
 
+/// A loop whose turns are not known has no bounds within the memory: the thread that touches the bytes
+/// is looked for, which is neither the first nor the last one.
+pub(super) fn threads_of_a_loop_without_bounds() {
+    let mut text = ".version 8.0\n.target sm_90\n.address_size 64\n\
+         .entry waits(.param .u64 in, .param .u64 no, .param .u64 out)\n\
+         { .reg .b64 %a, %w; .reg .b32 %i, %b, %s; .reg .pred %p;\n\
+         ld.param.u64 %a, [out];\n\
+         mov.u32 %b, %ctaid.x; mov.u32 %s, %ntid.x; mov.u32 %i, %tid.x; mad.lo.u32 %i, %b, %s, %i;\n\
+         setp.ge.u32 %p, %i, 256; @%p bra DONE;\n\
+         xor.b32 %i, %i, 128; mul.wide.u32 %w, %i, 16; add.u64 %a, %a, %w;\n\
+         and.b32 %s, %i, 1; add.u32 %s, %s, 1; mov.u32 %i, 0;\n\
+         LOOP: setp.ge.u32 %p, %s, 200; @%p bra DONE; mad.lo.u32 %s, %s, 5, 3;\n\
+         mul.wide.u32 %w, %i, 4; add.u64 %w, %a, %w; st.global.u32 [%w], 1;\n\
+         add.u32 %i, %i, 1; bra LOOP;\nDONE: ret; }\n"
+        .to_owned()
+        .into_bytes();
+    text.push(0);
+    let (found, possible) = beside_a_copy(text, MANY, 0, 40);
+    assert!(found.len() == 1 && found[0].starts_with("certain: "), "{found:?} {possible:?}");
+}
+
 /// Without time nothing is said of threads that would have to be looked for.
 pub(super) fn threads_that_there_is_no_time_for() {
     let [a, b] = with_image("", ends(false));
