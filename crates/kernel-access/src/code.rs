@@ -13,7 +13,7 @@ use crate::decode::{
 use crate::division;
 use crate::flow::{Graph, NoGraph};
 use crate::instruction::is_access;
-use crate::parameters::{Cluster, address_half, cluster};
+use crate::parameters::{Cluster, Whose, address_half, cluster};
 use crate::polls::{is_fence, polls};
 use crate::ptx::{self, Module, PtxError};
 use crate::touch::Span;
@@ -269,14 +269,10 @@ impl Code {
         let (base, size) = self.parameters;
         match (offset.checked_sub(base), address_half(self.architecture, offset)) {
             (Some(at), _) if at < size => Constant::Parameter(at),
-            (None, Some(half)) => Constant::Address(half),
+            (None, Some((half, Whose::Parameters))) => Constant::Address { half, before: 0 },
+            (None, Some((half, Whose::Bank))) => Constant::Address { half, before: base },
             _ => Constant::Unknown,
         }
-    }
-
-    /// How far before the parameters the address is that a constant has.
-    pub(crate) fn address_shift(&self) -> u32 {
-        if self.architecture < 90 { self.parameters.0 } else { 0 }
     }
 }
 
@@ -291,8 +287,11 @@ pub(crate) enum Constant {
     Cluster(Cluster),
     /// The parameters from this byte on.
     Parameter(u32),
-    /// A half of the address by which parameters are read as memory is.
-    Address(u32),
+    /// A half of the address by which parameters are read as memory is, or of one so many bytes before.
+    Address {
+        half: u32,
+        before: u32,
+    },
     Unknown,
 }
 

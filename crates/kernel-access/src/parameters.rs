@@ -135,15 +135,27 @@ fn bytes_of(instruction: &Instruction) -> usize {
     }
 }
 
-/// Which half of the parameters' address among all addresses the word is, if it is one: 0 or 4. Before
-/// `sm_90` it is that of the bank that they are in.
-pub(crate) fn address_half(architecture: u32, offset: u32) -> Option<u32> {
-    let first = match architecture {
-        80..90 => 0x40,
-        90 => 0x198,
-        _ => 0x348,
+/// Whose address among all addresses a constant is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whose {
+    Parameters,
+    /// That of the bank that they are in.
+    Bank,
+}
+
+/// Which half of the parameters' address, or of their bank's, the word is, if it is one: 0 or 4. `ptxas`
+/// reads the bank's before `sm_90` only; on that, kernels of cuBLASLt have tensor maps at places from
+/// there on (as the launches on a card say).
+pub(crate) fn address_half(architecture: u32, offset: u32) -> Option<(u32, Whose)> {
+    let all: &[(u32, Whose)] = match architecture {
+        80..90 => &[(0x40, Whose::Bank)],
+        90 => &[(0xc0, Whose::Bank), (0x198, Whose::Parameters)],
+        _ => &[(0x348, Whose::Parameters)],
     };
-    offset.checked_sub(first).filter(|half| matches!(half, 0 | 4))
+    all.iter().find_map(|&(first, whose)| {
+        let half = offset.checked_sub(first).filter(|half| matches!(half, 0 | 4))?;
+        Some((half, whose))
+    })
 }
 
 /// What a constant says of a launch's clusters.

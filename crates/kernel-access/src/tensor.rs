@@ -9,8 +9,8 @@ use crate::symbols::Gaps;
 /// The bytes of a map.
 pub(crate) const MAP: u32 = 128;
 
-/// The bytes of an element, by its type: whole numbers and floats. Of the others, which are packed, it
-/// is not known.
+/// The bytes of an element, by its type: whole numbers and floats, as `cuTensorMapEncodeTiled` writes
+/// them too (an H200, all types of CUDA 12). Of the others, which are packed, it is not known.
 const ELEMENTS: [i128; 11] = [1, 2, 4, 4, 8, 8, 2, 4, 4, 8, 2];
 
 /// Where a tensor's elements are.

@@ -112,7 +112,7 @@ fn an_instruction_that_could_read_anything_makes_it_unknown() {
         // What ptxas makes of %envreg, %gridid, %dynamic_smem_size, %total_smem_size and %nsmid.
         let (numbers, beside) = match architecture {
             80..90 => (vec![0x88, 0x104, 0x30, 0x34, 0x2c, 0x114, 0x10c], [0x84, 0x108, 0x38]),
-            90 => (vec![0x40, 0xbc, 0x30, 0x34, 0x2c, 0x114, 0x10c], [0x3c, 0xc0, 0x38]),
+            90 => (vec![0x40, 0xbc, 0x30, 0x34, 0x2c, 0x114, 0x10c], [0x3c, 0xc8, 0x38]),
             _ => (vec![0xd0, 0x10c, 0x140, 0x144, 0x16c, 0x2d0], [0xcc, 0x110, 0x148]),
         };
         // What it makes of what PTX has about clusters.
@@ -142,7 +142,11 @@ fn an_instruction_that_could_read_anything_makes_it_unknown() {
         // Of 64 bits both words are among them.
         for (offset, wanted) in [
             (local, Ok(vec![(8, 20)])),
-            (last_of_environment, Err(Unread::Address(at))),
+            // On sm_90 the address of the parameters' bank is next.
+            (
+                last_of_environment,
+                if architecture == 90 { Ok(vec![(0, 20)]) } else { Err(Unread::Address(at)) },
+            ),
             (0x10c, Err(Unread::Address(at))),
         ] {
             let bits = 0x000f_c800_0000_0000_0000_0000_0400_7a29 | offset << 38;

@@ -10,6 +10,7 @@ use cuda_kernel_access::touch::{Rows, Span, may_touch, summary, surely_touched};
 
 // Instructions of sm_90.
 const MAPS: u128 = 0x000f_e400_0000_0a00_0000_6600_0004_7ab9; // ULDC.64 UR4, c[0x0][0x198]
+const BANK: u128 = 0x000f_e400_0000_0a00_0000_3000_0004_7ab9; // ULDC.64 UR4, c[0x0][0xc0]
 const NEXT: u128 = 0x000f_e200_0ff1_e03f_0000_0080_0404_7890; // UIADD3 UR4, UP0, UR4, 0x80, URZ
 const CARRY: u128 = 0x000f_c600_087f_e43f_0000_0005_3f05_7290; // UIADD3.X UR5, URZ, UR5, URZ, UP0, !UPT
 const ELSEWHERE: u128 = 0x000f_e400_0000_0a00_0000_c400_0004_7ab9; // ULDC.64 UR4, c[0x0][0x310]
@@ -84,6 +85,21 @@ fn a_map_bounds_what_is_copied() {
         let expected = rows.map(|pitch| Rows::new(PLACE % pitch, width, pitch));
         let expected = (Some(PLACE..PLACE + bytes), expected.into_iter().collect());
         assert_eq!(stored(&map(ELEMENTS, sizes, strides)), expected, "{sizes:?} {strides:x?}");
+    }
+}
+
+/// Kernels of cuBLASLt have the address of the parameters' bank, and the parameters begin behind 0x210.
+#[test]
+fn a_map_is_found_from_the_bank_on() {
+    let next = |bytes: u128| NEXT & !(0xffff_ffff << 32) | bytes << 32;
+    for (from, by, known) in
+        [(BANK, 0x290, true), (MAPS, 0x80, true), (BANK, 0x80, false), (MAPS, 0x290, false)]
+    {
+        let code = code(&[from, next(by), CARRY, STORE, END]);
+        let spans = touched(&code, &map(ELEMENTS, &[40, 7], &[96]));
+        assert_eq!(spans.len(), 1);
+        let bytes = known.then_some(PLACE..PLACE + 6 * 96 + 80);
+        assert_eq!(spans[0].bytes, bytes, "{from:x} {by:#x}");
     }
 }
 

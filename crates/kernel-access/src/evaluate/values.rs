@@ -187,13 +187,13 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The address that the parameters have together, as its constant has it.
-    fn address(&mut self) -> Form {
+    /// The address that the parameters have together, as a constant has it: so many bytes before them.
+    fn address(&mut self, before: u32) -> Form {
         let symbol = *self.address.get_or_insert_with(|| {
             let all = (0..self.code.parameters.1).step_by(8).chain([ADDRESS]);
             self.symbols.fixed(0, DOUBLE - 1, all.collect())
         });
-        Form { constant: -i128::from(self.code.address_shift()), terms: vec![(symbol, 1)] }
+        Form { constant: -i128::from(before), terms: vec![(symbol, 1)] }
     }
 
     /// Where in the parameters an address is, if it is theirs and a number: from the first place to the
@@ -289,8 +289,8 @@ impl Evaluator<'_> {
                 Some(form) => form,
                 None => any(self, &words_at(at)),
             },
-            (0, Constant::Address(half)) => {
-                let form = self.address();
+            (0, Constant::Address { half, before }) => {
+                let form = self.address(before);
                 let high = |this: &mut Self| this.symbols.quotient(&form, SINGLE, &state.facts);
                 match (half, bytes) {
                     // The lower half is the same modulo 2^32.
