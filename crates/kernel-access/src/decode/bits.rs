@@ -72,6 +72,7 @@ impl Bits {
             || matches!(self.field(0, 9), 0x1c3 | 0x1c7..=0x1ca | 0x1e3 | 0x1e7 | 0x1e9 | 0x1ea)
             || matches!(self.field(0, 9), 0x1ed | 0x1ee) && !matches!(self.number(), 0x80 | 0x81)
             || matches!(self.field(0, 12), 0x7ac | 0x84c)
+            || self.architecture >= 120 && matches!(self.field(0, 9), 0x4a | 0x51..=0x5e)
     }
 
     pub(super) fn general(self, low: u32) -> Register {

@@ -90,13 +90,16 @@ fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
             to.sources = bits.three()?.map(Source::from).to_vec();
         }
         (0x07 | 0x87, form) => {
-            // Two of the forms are those of 64 bits, from a register and from an immediate, and
-            // another one if all registers are uniform.
-            let wide = matches!(form, 2 | 3) || form == 6 && bits.is_uniform();
+            // Three of the forms are those of 64 bits, from a register, from an immediate and from a uniform
+            // register, and another one if all registers are uniform.
+            let wide = matches!(form, 2 | 3)
+                || form == 7 && !bits.is_uniform()
+                || form == 6 && bits.is_uniform();
             (!wide || bits.architecture >= 120).then_some(())?;
             let second = match form {
                 2 => Operand::Immediate(bits.field(32, 64) as u32),
                 3 => Operand::Register(bits.own(32)),
+                7 if wide => Operand::Register(bits.uniform(32)),
                 7 => return None,
                 _ => bits.three()?[1],
             };

@@ -216,6 +216,28 @@ const OTHERS: [(u16, &str, Writes); 111] = {
     ]
 };
 
+/// Those that `sm_120` has, most of them for the registers of a warp. Their numbers are of others
+/// elsewhere.
+const LATEST: [(u16, &str, Writes); 14] = {
+    use Writes::{General, No, Uniform};
+    [
+        (0x07a, "QMMA", General(4)),
+        (0x07f, "OMMA", General(4)),
+        (0x04a, "UVIMNMX", Uniform(1)),
+        (0x051, "UFSEL", Uniform(1)),
+        (0x053, "UFSETP", No),
+        (0x054, "UFADD", Uniform(1)),
+        (0x055, "UFFMA", Uniform(1)),
+        (0x056, "UFMUL", Uniform(1)),
+        (0x05b, "UF2F", Uniform(1)),
+        (0x05c, "UF2I", Uniform(1)),
+        (0x05d, "UFRND", Uniform(1)),
+        (0x05e, "UI2FP", Uniform(1)),
+        (0x085, "UIMNMX", Uniform(2)),
+        (0x0ba, "UF2FP", Uniform(1)),
+    ]
+};
+
 /// Which of [`OTHERS`] are known in some forms only, or on some architectures.
 fn is_known(bits: Bits, name: &str) -> bool {
     // Numbers of one kind of device are another instruction's elsewhere.
@@ -241,6 +263,7 @@ fn is_known(bits: Bits, name: &str) -> bool {
         "CCTL" if bits.number() == 0x140 => bits.late && form == 2,
         "RPCMOV" | "UGETNEXTWORKID" => bits.late && form == 1,
         "USETSHMSZ" => bits.architecture >= 90 && form == 4,
+        "UVIMNMX" => bits.field(81, 87) == 0x3f,
         "UI2F" => bits.late && form == 1,
         _ => true,
     }
@@ -251,8 +274,9 @@ pub(super) fn other(bits: Bits, to: &mut Instruction) -> bool {
     let number = bits.number();
     // The number was that of halves, and is another instruction's.
     let number = if number == 0x35 && bits.architecture < 120 { 0x31 } else { number };
-    let Some(&(_, name, writes)) = OTHERS.iter().find(|(other, ..)| u64::from(*other) == number)
-    else {
+    let latest = if bits.architecture >= 120 { &LATEST[..] } else { &[] };
+    let mut all = latest.iter().chain(&OTHERS);
+    let Some(&(_, name, writes)) = all.find(|(other, ..)| u64::from(*other) == number) else {
         return false;
     };
     if !is_known(bits, name) {
@@ -291,7 +315,7 @@ pub(super) fn other(bits: Bits, to: &mut Instruction) -> bool {
     };
     // Who writes predicates has them here, and the others have the one that is always true.
     match name {
-        "FSETP" | "DSETP" | "HSETP2" => {
+        "FSETP" | "DSETP" | "HSETP2" | "UFSETP" | "UIMNMX" => {
             to.predicates_written = vec![bits.predicate(81), bits.predicate(84)]
         }
         // Those of a mask.
@@ -331,7 +355,7 @@ pub(super) fn other(bits: Bits, to: &mut Instruction) -> bool {
     to.sources = match (name, bits.three()) {
         (
             "BAR" | "DMMA" | "LDTM" | "HGMMA" | "IGMMA" | "BGMMA" | "QGMMA" | "SYNCS"
-            | "UTCATOMSWS" | "USETSHMSZ" | "UGETNEXTWORKID",
+            | "UTCATOMSWS" | "USETSHMSZ" | "UGETNEXTWORKID" | "QMMA" | "OMMA",
             _,
         )
         | (_, None) => Vec::new(),
