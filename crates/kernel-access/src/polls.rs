@@ -135,8 +135,9 @@ fn decides(
 /// What an instruction does with a value that may be in these places. Says whether it may decide which way
 /// the thread goes.
 fn goes_on(one: &Instruction, reached: &mut HashSet<Place>) -> bool {
-    // A compiler makes a short way of a condition, instead of a branch.
-    if is_access(one) && reached.contains(&Place::from(&one.guard)) {
+    // A compiler makes a short way of a condition, instead of a branch, or gives it to the access.
+    let mut conditions = std::iter::once(&one.guard).chain(&one.predicates_read);
+    if is_access(one) && conditions.any(|condition| reached.contains(&Place::from(condition))) {
         return true;
     }
     let reads = reads_any(one, reached);
@@ -144,6 +145,7 @@ fn goes_on(one: &Instruction, reached: &mut HashSet<Place>) -> bool {
         Operation::Unknown => return true,
         Operation::Branch { .. }
         | Operation::BranchIndirect
+        | Operation::Converge(_)
         | Operation::Exit
         | Operation::Call
         | Operation::Return
@@ -161,9 +163,28 @@ fn goes_on(one: &Instruction, reached: &mut HashSet<Place>) -> bool {
     if is_kept {
         reached.extend(written(one));
     } else if always(one) {
-        written(one).for_each(|place| _ = reached.remove(&place));
+        surely_written(one).for_each(|place| _ = reached.remove(&place));
     }
     false
+}
+
+/// What holds nothing of before: of some instructions it is only known how many registers they write at
+/// most.
+fn surely_written(one: &Instruction) -> impl Iterator<Item = Place> {
+    let most = match one.operation {
+        Operation::Access(Access {
+            kind: AccessKind::Read,
+            address: Some(_),
+            bytes: ..=16,
+            ..
+        }) => usize::MAX,
+        Operation::Access(_) => 0,
+        Operation::Other(_) => 1,
+        _ => usize::MAX,
+    };
+    let is_register = |place: &Place| matches!(place, Place::Register(_));
+    let registers = written(one).filter(is_register).take(most);
+    registers.chain(written(one).filter(move |place| !is_register(place)))
 }
 
 fn written(one: &Instruction) -> impl Iterator<Item = Place> {

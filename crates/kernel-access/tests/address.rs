@@ -70,6 +70,17 @@ fn what_is_read_by_the_parameters_address_is_a_parameter() {
     }
 }
 
+/// With a condition of its own the load may also give zero, which is no parameter.
+#[test]
+fn a_load_with_a_condition_may_give_zero() {
+    for (condition, is_known) in [(0, true), (7, false)] {
+        let load = load(8) | condition << 64;
+        let code = code(90, &[THREAD, ADDRESS, load, PLACE, STORE, END]);
+        let bytes = is_known.then_some(PLACES[1]..PLACES[1] + 31 * 12 + 4);
+        assert_eq!(touched(&code, 32), [(AccessKind::Write, bytes)], "{condition}");
+    }
+}
+
 /// Before `sm_90` the address is that of the bank, with what is before the parameters.
 #[test]
 fn each_architecture_has_a_place_for_the_address() {

@@ -175,3 +175,38 @@ fn code_that_never_runs_leaves_the_rest_known() {
         assert_eq!(words(limit, &[branch, STORE]), expected, "{limit}");
     }
 }
+
+const PARAMETER: u128 = 0x000e_2400_0000_0a00_0000_8400_ff02_7b82; // LDC.64 R2, c[0x0][0x210]
+const FLAG: u128 = 0x000e_a400_0c1f_5900_0000_0004_0205_7981; // LDG.E.STRONG.SYS R5, desc[UR4][R2.64]
+const ASKS: u128 = 0x000f_da00_03f0_5070_0000_00ff_0500_720c; // ISETP.NE.U32.AND P0, PT, R5, RZ, PT
+
+/// A flag stays in its register while others are written: of some instructions it is only known how many
+/// registers they write at most.
+#[test]
+fn a_flag_is_kept_where_less_may_be_written() {
+    // @P0 BRA, four instructions back.
+    let again = 0x947 | 0xf0 << 16 | ((1 << 48) - 1) << 34 | 7 << 87;
+    for (between, name, waits) in [
+        (0x0010_6200_0030_1400_0000_0002_0004_7312_u128, "I2F R4", true),
+        (0x0010_6200_0030_1400_0000_0002_0005_7312, "I2F R5", false),
+        (0x0000_6400_0021_f000_0000_0002_0004_7311, "F2I R4", true),
+        (0x000e_a400_0c1e_1b00_0000_0004_0204_7981, "LOAD.GLOBAL.8 R4", false),
+        (0x000f_e200_0000_0f00_0000_0000_0005_7802, "MOV R5", false),
+    ] {
+        let text = decode(90, &between.to_le_bytes()).expect("whole")[0].to_string();
+        assert!(text.starts_with(name), "{text}");
+        let code = code(90, &[PARAMETER, FLAG, between, ASKS, again, END]);
+        assert_eq!(code.may_wait(), waits, "{name}");
+    }
+}
+
+/// A load with a condition is a short way, as one behind a branch is.
+#[test]
+fn a_flag_may_be_the_condition_of_a_load() {
+    let load = 0x0000_0000_0c1e_1900_0000_0004_0206_7981_u128; // LDG.E R6, desc[UR4][R2.64]
+    // Of all, of P0, which the flag is in, and of P1.
+    for (condition, waits) in [(0, false), (7, true), (6, false)] {
+        let code = code(90, &[PARAMETER, FLAG, ASKS, load | condition << 64, END]);
+        assert_eq!(code.may_wait(), waits, "{condition}");
+    }
+}

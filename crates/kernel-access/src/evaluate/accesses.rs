@@ -1,7 +1,7 @@
 //! Accesses to memory.
 
 use super::{Evaluator, Seen, State};
-use crate::decode::{Access, AccessKind, Instruction, Operand, Source, Space};
+use crate::decode::{Access, AccessKind, Instruction, Operand, Predicate, Source, Space};
 use crate::form::Form;
 use crate::instruction::after;
 use crate::tensor::{MAP, Map};
@@ -47,6 +47,11 @@ impl Evaluator<'_> {
             };
             if let Some((place, range)) = of_parameters {
                 self.seen.push(Seen { is_of_parameters: true, ..Seen::new(at, access) });
+                if !one.predicates_read.iter().all(Predicate::is_true) {
+                    // With a condition that does not hold the registers get zero.
+                    let all = self.all();
+                    return Some((0..size.div_ceil(4)).map(|_| self.single(&all)).collect());
+                }
                 return self.parameters_read(state, &place, range, size);
             }
             let mut seen = Seen::new(at, access);

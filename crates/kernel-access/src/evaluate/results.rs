@@ -56,7 +56,7 @@ impl Evaluator<'_> {
                     }
                     (0, Some((_, 1))) => Some(vec![self.fresh((0, 31), (0, 31), &Words::new())]),
                     // The block's place in its cluster.
-                    (0x88, Some((_, 1))) => {
+                    (0x88, Some((_, 1))) if self.code.architecture >= 90 => {
                         let all = (0, self.most_of_a_cluster() - 1);
                         Some(vec![self.fresh(all, all, &Words::new())])
                     }

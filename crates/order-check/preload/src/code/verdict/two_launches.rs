@@ -138,12 +138,15 @@ pub(super) fn of_two_launches(both: [EvaluatedLaunch<'_>; 2], question: &Questio
     }
     // What is likely then is what memory may decide, and a number that only one of them gets.
     let may_divide = || {
-        let atomic = |span: &&Span| span.kind == KernelAccess::Atomic;
-        first
-            .spans
-            .iter()
-            .filter(atomic)
-            .any(|own| second.spans.iter().filter(atomic).any(|other| own.may_meet(other)))
+        let changes = |span: &Span| {
+            let atomic = matches!(span.kind, KernelAccess::Atomic | KernelAccess::Reduce);
+            atomic || span.strong && span.kind == KernelAccess::Write
+        };
+        let takes = |own: &[Span], other: &[Span]| {
+            let mut all = own.iter().filter(|span| span.kind == KernelAccess::Atomic);
+            all.any(|own| other.iter().any(|other| changes(other) && own.may_meet(other)))
+        };
+        takes(&first.spans, &second.spans) || takes(&second.spans, &first.spans)
     };
     // The threads are asked only where the bounds leave something.
     let may_meet = || first.spans.iter().any(|own| second.spans.iter().any(|two| meets(own, two)));

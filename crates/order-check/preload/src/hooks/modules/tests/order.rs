@@ -297,22 +297,29 @@ pub(super) fn work_that_a_counter_divides() {
     let store = "mov.f32 %value, 0f3f800000;\n    @%again st.global.f32 [%in], %value;";
     let text = text.replace("    @%again bra LOOP;\n", "");
     let text = text.replace("ld.global.f32 %value, [%in];", store);
-    for (takes, divides) in [
-        ("atom.global.add.u32 %seen, [%flag], 1;", true),
-        ("red.global.add.u32 [%flag], 1;\n    ld.global.u32 %seen, [%flag];", false),
-        ("ld.global.u32 %seen, [%flag];", false),
+    let atom = "atom.global.add.u32 %seen, [%flag], 1;";
+    // One takes what the other one adds or stores.
+    let adds = format!("{atom}\n    red.global.add.u32 [%flag+4], 1;");
+    let stores = format!("{atom}\n    st.release.gpu.global.u32 [%flag+4], 1;");
+    for (takes, shared) in [
+        (atom, &[0][..]),
+        (&adds, &[0, 4]),
+        (&stores, &[0, 4]),
+        ("red.global.add.u32 [%flag], 1;\n    ld.global.u32 %seen, [%flag];", &[]),
+        ("ld.global.u32 %seen, [%flag];", &[]),
     ] {
         let text = text.replace("ld.volatile.global.u32 %seen, [%flag];", takes);
         assert!(text.contains(takes) && text.contains(store));
-        for counter in [INPUT, INPUT + 2048] {
+        for further in [0, 4, 2048] {
             let [a, b] = with_image("", text.clone().into_bytes());
             launch(WAITS, a, &[INPUT, MEMORY, INPUT + 1024]);
-            launch(WAITS, b, &[counter, INPUT + 1024, MEMORY]);
-            let likely = usize::from(!divides || counter != INPUT);
-            assert_eq!(found().len(), likely, "{takes} {counter:#x}");
+            launch(WAITS, b, &[INPUT + further, INPUT + 1024, MEMORY]);
+            let likely = usize::from(!shared.contains(&further));
+            let found = found();
+            assert_eq!(found.len(), likely, "{takes} {further}: {found:?}");
             let reason = "may divide the work by atomic operations on the same bytes";
             let is_said = possible().iter().any(|line| line.contains(reason));
-            assert_eq!(is_said, likely == 0, "{takes} {counter:#x}");
+            assert_eq!(is_said, likely == 0, "{takes} {further}");
         }
     }
 }
