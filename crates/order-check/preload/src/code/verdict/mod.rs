@@ -82,7 +82,10 @@ const WAITS: &str = "it may wait for other work through memory, and such an orde
 pub(crate) fn judge(report: &Report) -> Verdict {
     let sides = [&report.first, &report.second];
     if report.is_nearby() {
-        return nearby::judge(sides, &report.shared);
+        let verdict = nearby::judge(sides, &report.shared);
+        // What would be possible there is no finding.
+        let is_ordered = is_sure(&verdict) && order_with_host(report).is_some();
+        return if is_ordered { Verdict::Refuted } else { verdict };
     }
     let question = Question {
         shared: &report.shared,
@@ -115,7 +118,10 @@ pub(crate) fn judge(report: &Report) -> Verdict {
                     first.may_wait_for(one, (two, &second)),
                     second.may_wait_for(two, (one, &first)),
                 ];
-                unless_it_waits(verdict, waits)
+                match order_with_host(report).filter(|_| is_sure(&verdict)) {
+                    Some((at, why)) => Verdict::Possible(at, why.into()),
+                    None => unless_it_waits(verdict, waits),
+                }
             }
             // Of two that are not known the first is named.
             (Err(unknown), _) | (_, Err(unknown)) => unknown,
@@ -138,16 +144,25 @@ fn beside_host(report: &Report) -> Option<(usize, &Side)> {
     Some((at, sides.get(at)?))
 }
 
-/// Whether it is about the host, and kernels were launched that may be in an order with it. Only then a finding
-/// without a launch is judged.
+/// Whether kernels were launched that may be in an order with the host, and the two may have an order by it.
+/// Only then a finding without a launch is judged.
 pub(crate) fn may_have_flags(report: &Report) -> bool {
-    beside_host(report).is_some() && signals::any()
+    report.problem == Problem::Race && signals::any()
 }
 
-/// The side that the host may be in an order with by flags, and why.
+/// The side that the host may be in an order with by flags, and why. It may order two streams, too: it sees
+/// how far the one is, and goes on with the other.
 fn order_with_host(report: &Report) -> Option<(usize, &'static str)> {
-    let (at, side) = beside_host(report)?;
-    Some((at, signals::may_order(side.call.number)?))
+    if !may_have_flags(report) {
+        return None;
+    }
+    let numbers = [report.first.call.number, report.second.call.number];
+    let first = usize::from(numbers[1] < numbers[0]);
+    let (at, number) = match beside_host(report) {
+        Some((at, side)) => (at, side.call.number),
+        None => (first, numbers[first]),
+    };
+    Some((at, signals::may_order(number)?))
 }
 
 fn launch_of(side: &Side) -> Option<&Values> {

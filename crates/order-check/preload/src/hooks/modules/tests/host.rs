@@ -7,8 +7,8 @@ use cuda_order_check_engine::feed::Memory;
 use cuda_order_check_engine::{Access, StreamId};
 
 use super::corpus::{
-    CALL, CONCURRENT, INPUT, NONE, OFFSET, REDUCTIONS, RING, WAITS, found, launch, possible, whole,
-    with_image,
+    CALL, CONCURRENT, INPUT, MEMORY, NONE, OFFSET, REDUCTIONS, RING, WAITS, found, launch,
+    possible, touch, whole, with_image,
 };
 use crate::call::{Call, Handle, OK};
 use crate::hooks::{memory, streams};
@@ -308,6 +308,27 @@ fn flags_of_later_kernels() {
     read(memory);
     is_seen("waits");
     done(a);
+    // The host sees the flag, and goes on with another stream: with a kernel, or with a copy.
+    for (text, is_ordered) in [(&weak, false), (&strong, true)] {
+        for other in [0, 1, 2] {
+            let ([a, b], memory) = with(text);
+            match other {
+                2 => touch(a, "cuMemcpyDtoDAsync_v2", Access::write(MEMORY, 64)),
+                _ => writes(a, MEMORY),
+            }
+            signals(a, memory);
+            match other {
+                0 => launch(WAITS, b, &[INPUT, INPUT + 2048, MEMORY]),
+                _ => touch(b, "cuMemcpyDtoDAsync_v2", Access::write(MEMORY, 64)),
+            }
+            let found = found();
+            let possible = possible();
+            assert_eq!(found.len(), usize::from(!is_ordered), "{other} {found:?} {possible:?}");
+            let is_it = |line: &String| line.contains(sees);
+            assert_eq!(possible.iter().any(is_it), is_ordered, "{other}");
+            [a, b].into_iter().for_each(done);
+        }
+    }
     // A kernel that waits for the host holds back what is behind it, and not what is before.
     for (text, first, is_held) in [(&text, true, true), (&text, false, false), (&weak, true, false)]
     {
