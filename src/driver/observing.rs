@@ -100,7 +100,8 @@ thread_local! {
 
     /// Whether this thread is in an observer.
     static OBSERVING: Cell<bool> = const { Cell::new(false) };
-    /// Whether this thread calls observers later.
+    /// Whether this thread calls observers later. It has no destructor, because destructors of other
+    /// thread-locals make calls too.
     pub(super) static DEFERRAL: Cell<Deferral> = const { Cell::new(Deferral::Off) };
     /// The calls whose observers run later. It is empty unless `DEFERRAL` is `Filled`.
     static DEFERRED: RefCell<ManuallyDrop<Vec<Deferred>>> = const {
