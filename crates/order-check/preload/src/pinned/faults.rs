@@ -550,7 +550,13 @@ unsafe fn chain(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void)
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use core::ffi::c_int;
+    use core::sync::atomic::Ordering;
+
+    use super::{
+        MOST_WALKS, SEGV_ACCERR, WALKS, accesses, action_of, is_explained, note, on_fault,
+        own_action,
+    };
 
     fn has(action: &libc::sigaction, signal: c_int) -> bool {
         // SAFETY: a set of signals.
