@@ -117,6 +117,27 @@ def gemm_tf32():
     torch.linalg.inv(r(20, 20)), torch.linalg.solve(r(8, 20, 20), r(8, 20, 2)), torch.linalg.cholesky(torch.eye(30, device=D) * 3)
 
 
+def products():
+    """Products of cuBLASLt by tensor maps: layouts, sizes that end within a tile, what follows the product."""
+    for dtype in (torch.float16, torch.bfloat16):
+        for n, k, m in ((64, 64, 64), (256, 512, 128), (1000, 600, 328), (2048, 1024, 1024), (8, 4096, 4096), (4096, 64, 512)):
+            a, b, c, d = r(n, k, dtype=dtype), r(k, m, dtype=dtype), r(k, n, dtype=dtype), r(m, k, dtype=dtype)
+            a @ b, c.t() @ b, a @ d.t(), c.t() @ d.t()
+            F.linear(a, d, r(m, dtype=dtype))
+            torch.ops.aten._addmm_activation(r(m, dtype=dtype), a, b)
+            torch.addmm(r(n, m, dtype=dtype), a, b, beta=0.5, alpha=2)
+        for batch, n, k, m in ((3, 64, 128, 72), (16, 128, 64, 128), (5, 200, 96, 40)):
+            a, b = r(batch, n, k, dtype=dtype), r(batch, k, m, dtype=dtype)
+            torch.bmm(a, b), torch.baddbmm(r(batch, n, m, dtype=dtype), a, b), a[::2] @ b[::2]
+    one = torch.ones((), device=D)
+    for n, k, m in ((64, 128, 64), (512, 256, 1024)):
+        a, b = r(n, k).to(torch.float8_e4m3fn), r(m, k).to(torch.float8_e4m3fn).t()
+        torch._scaled_mm(a, b, one, one, out_dtype=torch.bfloat16)
+        torch._scaled_mm(a, b, one, one, out_dtype=torch.float16, bias=r(m, dtype=torch.float16))
+    for n, k, m in ((128, 256, 64), (1024, 512, 256)):
+        torch._int_mm(i(9, n, k).to(torch.int8), i(9, k, m).to(torch.int8))
+
+
 def conv():
     for dtype in (torch.float32, torch.float16):
         x = r(4, 8, 20, 20, dtype=dtype).requires_grad_()
