@@ -15,8 +15,7 @@ use crate::flow::{Graph, NoGraph};
 use crate::instruction::is_access;
 use crate::parameters::{Cluster, Whose, address_half, cluster};
 use crate::polls::{is_fence, polls};
-use crate::ptx::{self, Module, PtxError};
-use crate::touch::Span;
+use crate::ptx::error::PtxError;
 
 /// Why a kernel cannot be evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,15 +131,6 @@ impl Code {
         })
     }
 
-    /// The kernel of this name in PTX, and its ways.
-    ///
-    /// # Errors
-    ///
-    /// When there is none, or any of its ways or instructions is not known.
-    pub fn from_ptx(module: &Module<'_>, name: &str) -> Result<Self, NoCode> {
-        ptx::code(module, name)
-    }
-
     pub(crate) fn of_ptx(
         architecture: u32,
         instructions: Vec<Instruction>,
@@ -184,12 +174,6 @@ impl Code {
     /// Loops without any of these cannot wait, as the compiler may load once for all turns.
     pub fn may_wait(&self) -> bool {
         !self.polls().is_empty()
-    }
-
-    /// The same of a launch, with what [`may_touch`](crate::touch::may_touch) says of it: the
-    /// parameters may leave the loop out, as those of a matrix product that is not split do.
-    pub fn may_wait_in(&self, launch: &[Span]) -> bool {
-        launch.iter().any(|span| self.polls_at(span.at))
     }
 
     /// The accesses to global memory that the ways through the code lead to, by their offsets.

@@ -281,6 +281,14 @@ pub struct Span {
     pub strong: bool,
 }
 
+impl Code {
+    /// [`may_wait`](Self::may_wait) for a launch, with what [`may_touch`] says of it: the
+    /// parameters may leave the loop out, as those of a matrix product that is not split do.
+    pub fn may_wait_in(&self, launch: &[Span]) -> bool {
+        launch.iter().any(|span| self.polls_at(span.at))
+    }
+}
+
 impl Span {
     /// Whether it may touch any of these bytes.
     pub fn may_touch(&self, bytes: &Range<u64>) -> bool {

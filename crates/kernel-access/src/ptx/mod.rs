@@ -12,6 +12,7 @@
 mod accesses;
 mod arithmetic;
 mod calls;
+pub(crate) mod error;
 mod instructions;
 mod lexer;
 mod parse;
@@ -19,60 +20,16 @@ mod registers;
 mod translate;
 
 use std::collections::HashMap;
-use std::fmt;
 
 use crate::code::{Code, Counts, NoCode};
 use crate::container::Parameter;
 use crate::decode::INSTRUCTION;
 use crate::flow::Graph;
 
+pub use error::PtxError;
+
 /// The longest text that is read.
 pub const MAX_TEXT: usize = 64 << 20;
-
-/// Why PTX cannot be read, or what its kernel touches is not known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum PtxError {
-    /// The text is damaged in this line, or has a form that is not read.
-    Damaged(u32),
-    /// It is longer than [`MAX_TEXT`], or a kernel has more instructions or registers than are read.
-    TooLarge,
-    /// Addresses have 32 bits.
-    Narrow,
-    /// There is no kernel of this name, or its code is not in the text.
-    NoKernel,
-    /// The instruction in this line is not known.
-    Instruction(u32),
-    /// The operands of the instruction in this line are not understood.
-    Operands(u32),
-    /// The instruction in this line calls a function that is not in the text.
-    Call(u32),
-    /// The instruction in this line takes the address of the kernel's parameters.
-    Address(u32),
-}
-
-impl fmt::Display for PtxError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            PtxError::Damaged(line) => write!(f, "PTX is not understood in line {line}"),
-            PtxError::TooLarge => f.write_str("the PTX is too large"),
-            PtxError::Narrow => f.write_str("PTX with addresses of 32 bits is not read"),
-            PtxError::NoKernel => f.write_str("the PTX has no kernel of this name"),
-            PtxError::Instruction(line) => {
-                write!(f, "the PTX instruction in line {line} is not known")
-            }
-            PtxError::Operands(line) => {
-                write!(f, "the operands of the PTX instruction in line {line} are not understood")
-            }
-            PtxError::Call(line) => write!(f, "the call in line {line} goes to another function"),
-            PtxError::Address(line) => {
-                write!(f, "the PTX takes the address of the parameters in line {line}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for PtxError {}
 
 /// A kernel in PTX.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,17 +79,23 @@ impl<'a> Module<'a> {
     }
 }
 
-/// A kernel's code, with the parameters where they are in a launch.
-pub(crate) fn code(module: &Module<'_>, name: &str) -> Result<Code, NoCode> {
-    let entry = module.entry(name).ok_or(NoCode::Ptx(PtxError::NoKernel))?;
-    let mut translated = translate::translate(module, entry.function).map_err(NoCode::Ptx)?;
-    let graph = Graph::new(&translated.code).map_err(NoCode::Graph)?;
-    let idle = registers::idle(&translated);
-    let idle = idle.into_iter().map(|index| index * INSTRUCTION).collect();
-    let counts: Counts = registers::assign(&mut translated, &graph).map_err(NoCode::Ptx)?;
-    let last = entry.parameters.last();
-    let size = last.map_or(0, |last| last.offset + last.size);
-    let parameters = (translate::BASE, size);
-    Ok(Code::of_ptx(translate::LAYOUT, translated.code, graph, parameters, counts)
-        .with_lines(translated.lines, idle))
+impl Code {
+    /// The kernel of this name in PTX, and its ways, with the parameters where they are in a launch.
+    ///
+    /// # Errors
+    ///
+    /// When there is none, or any of its ways or instructions is not known.
+    pub fn from_ptx(module: &Module<'_>, name: &str) -> Result<Self, NoCode> {
+        let entry = module.entry(name).ok_or(NoCode::Ptx(PtxError::NoKernel))?;
+        let mut translated = translate::translate(module, entry.function).map_err(NoCode::Ptx)?;
+        let graph = Graph::new(&translated.code).map_err(NoCode::Graph)?;
+        let idle = registers::idle(&translated);
+        let idle = idle.into_iter().map(|index| index * INSTRUCTION).collect();
+        let counts: Counts = registers::assign(&mut translated, &graph).map_err(NoCode::Ptx)?;
+        let last = entry.parameters.last();
+        let size = last.map_or(0, |last| last.offset + last.size);
+        let parameters = (translate::BASE, size);
+        Ok(Code::of_ptx(translate::LAYOUT, translated.code, graph, parameters, counts)
+            .with_lines(translated.lines, idle))
+    }
 }
