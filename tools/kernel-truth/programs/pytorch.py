@@ -292,7 +292,7 @@ def misc():
 
 
 PARTS = [elementwise, strided, reductions, softmax, norms, batchnorm_cudnn, gemm, gemm_tf32, conv, pool, attention, indexing,
-         sorting, embedding, optimizers, foreach, cat, random, scans, training, misc]
+         sorting, embedding, optimizers, foreach, cat, random, scans, training, misc, products]
 
 
 def run(part):
