@@ -1,7 +1,7 @@
 //! Files that settings name. None holds the program up, and none fills its memory.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind, Read, Seek};
 use std::path::Path;
 
 /// The longest list, in bytes.
@@ -49,6 +49,15 @@ pub fn bytes(path: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
 pub fn text(path: impl AsRef<Path>) -> io::Result<String> {
     let bytes = bytes(path, MOST)?;
     String::from_utf8(bytes).map_err(|_| io::Error::new(ErrorKind::InvalidData, "it is not UTF-8"))
+}
+
+/// What was written to a file that is in memory, from its begin on.
+#[must_use]
+pub fn written_text(mut file: File) -> Option<String> {
+    let mut bytes = Vec::new();
+    file.rewind().ok()?;
+    file.read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Opens a file for text at its end, and creates it.

@@ -8,11 +8,11 @@ use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::cell::RefCell;
 use std::fs::File;
-use std::io::{Read, Seek};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::sync::OnceLock;
 
 use super::layout::{Layout, Line};
+use crate::files::written_text;
 
 type ThreadState = unsafe extern "C" fn() -> *mut c_void;
 type Dump = unsafe extern "C" fn(c_int, *mut c_void);
@@ -166,12 +166,9 @@ pub(super) fn stack() -> Option<String> {
         return None;
     }
     // SAFETY: it was created here, and nothing else owns it.
-    let mut file = unsafe { File::from_raw_fd(descriptor) };
+    let file = unsafe { File::from_raw_fd(descriptor) };
     print(file.as_raw_fd())?;
-    let mut text = Vec::new();
-    file.rewind().ok()?;
-    file.read_to_end(&mut text).ok()?;
-    Some(String::from_utf8_lossy(&text).into_owned())
+    written_text(file)
 }
 
 #[cfg(test)]

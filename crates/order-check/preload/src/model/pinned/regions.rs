@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
 
 use cuda_order_check_engine::feed::Awaited;
+use cuda_order_check_engine::files::written_text;
 use cuda_order_check_engine::findings::counted;
 use cuda_order_check_engine::trace::{file_of, look_for_python};
 use cuda_order_check_engine::{Access, AccessKind, Cell, StreamId};
@@ -298,17 +299,12 @@ pub(crate) fn is_of(driver: usize, frames: &[usize]) -> bool {
 
 /// The text that Python has printed to the file, which is closed.
 pub(crate) fn text_of(file: core::ffi::c_int) -> Option<String> {
-    use std::io::{Read as _, Seek as _};
     use std::os::fd::FromRawFd as _;
     if file < 0 {
         return None;
     }
     // SAFETY: the handler has created it for this.
-    let mut file = unsafe { std::fs::File::from_raw_fd(file) };
-    let mut text = Vec::new();
-    file.rewind().ok()?;
-    file.read_to_end(&mut text).ok()?;
-    Some(String::from_utf8_lossy(&text).into_owned())
+    written_text(unsafe { std::fs::File::from_raw_fd(file) })
 }
 
 #[cfg(test)]
