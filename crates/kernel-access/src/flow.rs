@@ -14,6 +14,9 @@ use crate::instruction::after;
 /// No graph has more blocks: it bounds what calls of calls cost.
 pub const MAX_BLOCKS: usize = 20_000;
 
+/// How often a block is looked at in search of cycles with several entries: some ten milliseconds.
+const BLOCKS_LOOKED_AT: usize = 1 << 22;
+
 /// Calls within calls. A deeper one is taken for a recursion.
 const MAX_DEPTH: usize = 8;
 
@@ -92,7 +95,7 @@ pub struct Graph {
     /// By their heads. Two with the same head are one.
     pub loops: Vec<Loop>,
     /// Whether blocks run repeatedly that have no single entry: these are in no loop. It is so only if
-    /// too many blocks would be needed for loops with an entry each.
+    /// too many blocks would be needed for loops with an entry each, or too much time.
     pub irreducible: bool,
 }
 
@@ -443,25 +446,27 @@ fn is_above(above: &[Option<usize>], other: usize, mut block: usize) -> bool {
 }
 
 /// The same ways, in which what runs repeatedly has a single entry: from each other entry there are
-/// blocks of its own until that one is reached. `None` if these are too many.
+/// blocks of its own until that one is reached. `None` if these are too many, or it takes too long.
 fn with_single_entries(found: &[Block]) -> Option<Vec<Block>> {
     let most = MAX_BLOCKS.min(found.len().saturating_mul(8).max(64));
+    let mut left = BLOCKS_LOOKED_AT;
     let mut blocks = found.to_vec();
     let mut waiting: Vec<Vec<usize>> = vec![(0..blocks.len()).collect()];
     while let Some(region) = waiting.pop() {
+        // All blocks are looked at for each region, and for each cycle in it.
+        left = left.checked_sub(blocks.len())?;
         let edges: Vec<Vec<usize>> = blocks.iter().map(|block| block.next.clone()).collect();
         for own in cycles(&edges, &region) {
+            left = left.checked_sub(blocks.len())?;
             let mut inside = vec![false; blocks.len()];
             for &at in &own {
                 inside[at] = true;
             }
-            let from_outside = |at: &usize| {
-                let enters =
-                    |(from, block): (usize, &Block)| !inside[from] && block.next.contains(at);
-                *at == 0 || blocks.iter().enumerate().any(enters)
-            };
-            let mut entries: Vec<usize> = own.iter().copied().filter(from_outside).collect();
+            let outside = blocks.iter().zip(&inside).filter(|(_, inside)| !**inside);
+            let next = outside.flat_map(|(block, _)| &block.next).copied();
+            let mut entries: Vec<usize> = next.chain([0]).filter(|&at| inside[at]).collect();
             entries.sort_unstable();
+            entries.dedup();
             let Some((&head, others)) = entries.split_first() else { continue };
             let rest: Vec<usize> = own.into_iter().filter(|&at| at != head).collect();
             if !others.is_empty() {

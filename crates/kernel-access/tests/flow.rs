@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cuda_kernel_access::decode::{INSTRUCTION, decode};
-use cuda_kernel_access::flow::{Graph, NoGraph, Targets};
+use cuda_kernel_access::flow::{self, Graph, NoGraph, Targets};
 
 /// Instructions of `sm_80`. Targets are numbers of instructions.
 #[derive(Clone, Copy)]
@@ -223,6 +223,21 @@ fn a_cycle_with_two_entries_becomes_a_loop_with_one() {
     // Both go back to the one head, and to the end.
     assert!(second.iter().all(|&at| shape[at].2[1] == first && shape[at].2[0] != first));
     assert!(shape[0].2.contains(&first) && !shape[first].2.contains(&shape[0].2[1]));
+}
+
+/// So many that all of them would take minutes are left as they are.
+#[test]
+fn cycles_with_two_entries_are_looked_for_in_bounded_time() {
+    use One::{Branch, Exit, Nop};
+    let irreducible = |count: i64| {
+        let cycle = |at: i64| [Branch(true, at + 2), Nop, Nop, Branch(true, at + 1)];
+        let mut program: Vec<One> = (0..count).flat_map(|one| cycle(4 * one)).collect();
+        program.push(Exit(false));
+        let graph = graph(&program).expect("a graph");
+        assert!(graph.blocks.len() < flow::MAX_BLOCKS);
+        graph.irreducible
+    };
+    assert_eq!([200, 700].map(irreducible), [false, true]);
 }
 
 /// Of random programs: each relation is compared with its definition.
