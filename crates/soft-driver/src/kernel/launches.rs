@@ -407,8 +407,15 @@ fn params_of(
 ) -> Result<CUDA_KERNEL_NODE_PARAMS_v2, CUresult> {
     let launch = launch_of(&state.graphs.node(node)?.kind)?;
     let (grid, block) = (launch.grid, launch.block);
+    // Measured: of a library's kernel both are there. Here it is its own function.
+    let of_library = state.modules.functions.find(launch.function).is_ok_and(|function| {
+        let module = state.modules.functions[function].module;
+        state.modules.modules[module].context.is_none()
+    });
+    let handle = launch.function as usize;
     Ok(CUDA_KERNEL_NODE_PARAMS_v2 {
-        func: core::ptr::without_provenance_mut(launch.function as usize),
+        func: core::ptr::without_provenance_mut(handle),
+        kern: core::ptr::without_provenance_mut(if of_library { handle } else { 0 }),
         gridDimX: grid[0],
         gridDimY: grid[1],
         gridDimZ: grid[2],

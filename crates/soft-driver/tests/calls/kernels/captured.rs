@@ -106,3 +106,43 @@ fn kernel_nodes() {
     assert_eq!(run(exec), 231);
     assert_eq!(raw.soft.order_findings().len(), 0);
 }
+
+/// Of a library's kernel a node has both, and of a module's function only that.
+#[test]
+fn a_node_says_which_kernel_its_function_is() {
+    let raw = Raw::new();
+    register_add(&raw.soft);
+    let (mut library, mut kernel, mut graph) = (null_mut(), null_mut(), null_mut());
+    let nothing = null_mut::<std::ffi::c_void>;
+    let code = call!(raw, cuLibraryLoadData(&mut library => *mut Handle,
+        c"anything".as_ptr().cast() => *const std::ffi::c_void, nothing() => Handle,
+        nothing() => Handle, 0 => u32, nothing() => Handle, nothing() => Handle, 0 => u32));
+    assert_eq!(code, OK);
+    let code = call!(raw, cuLibraryGetKernel(&mut kernel => *mut Handle, library => Handle,
+        c"add".as_ptr() => *const std::ffi::c_char));
+    assert_eq!(code, OK);
+    assert_eq!(call!(raw, cuGraphCreate(&mut graph => *mut CUgraph, 0 => u32)), OK);
+    let (mut address, mut value) = (memory(&raw), 10_u32);
+    let mut parameters =
+        [std::ptr::from_mut(&mut address).cast(), std::ptr::from_mut(&mut value).cast()];
+    for (function, is_kernel) in [(kernel, true), (function(&raw, c"add"), false)] {
+        let given = NodeParams {
+            function,
+            grid: [1; 3],
+            block: [7, 1, 1],
+            shared: 0,
+            parameters: parameters.as_mut_ptr(),
+            extra: null_mut(),
+        };
+        let mut node = null_mut();
+        let code = call!(raw, cuGraphAddKernelNode(&mut node => *mut CUgraphNode,
+            graph => CUgraph, null_mut() => Handle, 0 => usize, &given => *const NodeParams));
+        assert_eq!(code, OK);
+        let mut shown = more::CUDA_KERNEL_NODE_PARAMS_v2::default();
+        let code = call!(raw, cuGraphKernelNodeGetParams_v2(node => CUgraphNode,
+            &mut shown => *mut more::CUDA_KERNEL_NODE_PARAMS_v2));
+        assert_eq!((code, shown.func.cast(), shown.blockDimX), (OK, function, 7));
+        let expected = if is_kernel { function } else { null_mut() };
+        assert_eq!(shown.kern.cast(), expected);
+    }
+}

@@ -104,7 +104,10 @@ fn add(
             Work::Accesses(Vec::new())
         }
         NodeKind::Kernel => {
-            kernel_work(watch, &KernelNode::described(ask(questions.kernel, handle)?))
+            let (params, kernels) = (ask(questions.kernel, handle)?, &watch.kernels);
+            let has_image = |kernel| kernels.images.image(&watch.questions, kernel).is_some();
+            let node = KernelNode::described(params, has_image);
+            kernel_work(watch, &node)
         }
         NodeKind::Copy => Work::of_copy(ask(questions.copy, handle)?),
         NodeKind::Set => Work::of_set(&ask(questions.set, handle)?),

@@ -167,11 +167,16 @@ kernel_nodes! {
 
 impl KernelNode {
     /// The launch of a node as the driver describes it. Of a library's kernel it says both the kernel
-    /// and the function that it made of it in a context, which the program may not have seen.
-    pub(crate) fn described(node: CUDA_KERNEL_NODE_PARAMS_v2) -> Self {
+    /// and the function that it made of it in a context, which the program may not have seen: the one
+    /// counts that has an image.
+    pub(crate) fn described(
+        node: CUDA_KERNEL_NODE_PARAMS_v2,
+        has_image: impl FnOnce(Handle) -> bool,
+    ) -> Self {
         let kernel = node.kern.addr();
         let node = Self::from(node);
-        Self { function: if kernel == 0 { node.function } else { kernel }, ..node }
+        let is_kernel = kernel != 0 && has_image(kernel);
+        Self { function: if is_kernel { kernel } else { node.function }, ..node }
     }
 }
 
@@ -243,15 +248,19 @@ mod tests {
     use crate::call::{Code, Handle};
 
     /// The program gives one of the two; the driver says both of a library's kernel, and the image is
-    /// the library's.
+    /// the library's, if that was seen: 2 is one of it, and 3 is not.
     #[test]
     fn a_node_is_of_the_kernel_that_the_program_knows() {
-        for (func, kern, given, described) in [(1, 0, 1, 1), (0, 2, 2, 2), (1, 2, 1, 2)] {
+        for (func, kern, given, described) in
+            [(1, 0, 1, 1), (0, 2, 2, 2), (1, 2, 1, 2), (0, 3, 3, 3), (1, 3, 1, 1)]
+        {
             let [func, kern] = [func, kern].map(core::ptr::without_provenance_mut::<u8>);
             let (func, kern) = (func.cast(), kern.cast());
             let params = || CUDA_KERNEL_NODE_PARAMS_v2 { func, kern, ..Default::default() };
             assert_eq!(KernelNode::from(params()).function, given, "{func:?} {kern:?}");
-            assert_eq!(KernelNode::described(params()).function, described, "{func:?} {kern:?}");
+            let has_image = |kernel| kernel == 2;
+            let node = KernelNode::described(params(), has_image);
+            assert_eq!(node.function, described, "{func:?} {kern:?}");
         }
     }
 

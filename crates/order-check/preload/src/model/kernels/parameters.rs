@@ -178,7 +178,8 @@ impl Images {
         all.into_iter().for_each(|owner| self.forget(owner));
     }
 
-    fn image(&self, questions: &Questions, function: Handle) -> Option<Arc<Image>> {
+    /// The image of a function or kernel, if it was seen when it was loaded.
+    pub(crate) fn image(&self, questions: &Questions, function: Handle) -> Option<Arc<Image>> {
         let taken = self.owners.get(&function).and_then(|owner| self.loaded.get(owner));
         let taken = taken.map(|(image, _)| image);
         let ask = || {
