@@ -21,10 +21,26 @@ fn constant(register: u128, offset: u128) -> u128 {
 }
 
 fn code(program: &[u128]) -> Code {
+    code_of(90, program)
+}
+
+fn code_of(architecture: u32, program: &[u128]) -> Code {
     let bytes: Vec<u8> = program.iter().flat_map(|word| word.to_le_bytes()).collect();
     let image = cubin(90, 7, &[("kernel", &bytes, &[(0, 8), (8, 8)])]);
     let cubin = Cubin::parse(&image).expect("an image");
-    Code::new(90, &cubin.kernels[0]).unwrap_or_else(|error| panic!("{error}"))
+    Code::new(architecture, &cubin.kernels[0]).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Before sm_90 there are no clusters, and what that register has is not known.
+#[test]
+fn a_place_in_a_cluster_is_one_from_sm_90_on_only() {
+    let program = [RANK, ADDRESS, INDEX, STORE, END];
+    let launch = Launch::new([40, 6, 2], [32, 1, 1], PLACE.to_le_bytes());
+    for (architecture, most) in [(86, u64::from(u32::MAX)), (89, u64::from(u32::MAX)), (90, 15)] {
+        let spans = may_touch(&code_of(architecture, &program), &launch).expect("known");
+        let bytes = spans[0].bytes.clone();
+        assert_eq!(bytes, Some(PLACE..PLACE + 4 * most + 4), "sm_{architecture}");
+    }
 }
 
 /// Clusters are parts of the grid, of at most 16 blocks.

@@ -15,6 +15,8 @@ enum One {
     /// The barrier, and where its threads meet.
     Set(u8, i64),
     Meet(u8),
+    /// With a condition.
+    MaybeMeet(u8),
     /// To a register from a number, without threads after that, and back; and a register is written.
     Save(u8, u8),
     Restore(u8, u8),
@@ -40,6 +42,7 @@ fn code(program: &[One]) -> Vec<u8> {
         One::Exit(conditional) => 0x94d | guard(conditional) | TRUE,
         One::Set(number, to) => 0x945 | ALWAYS | u128::from(number) << 16 | near(at, to),
         One::Meet(number) => 0x941 | ALWAYS | u128::from(number) << 16,
+        One::MaybeMeet(number) => 0x941 | u128::from(number) << 16,
         One::Save(register, number) => {
             0x355 | ALWAYS | u128::from(register) << 16 | u128::from(number) << 24 | 1 << 84
         }
@@ -113,6 +116,18 @@ fn threads_meet_where_they_were_told() {
     let starts: Vec<_> = shape(&graph).iter().map(|block| block.0).collect();
     assert!(!starts.contains(&3), "{starts:?}");
     assert_eq!(shape(&graph).len(), 4);
+}
+
+/// On a condition a thread meets the others, or goes on, and meets them later.
+#[test]
+fn threads_may_meet_on_a_condition() {
+    use One::{Exit, MaybeMeet, Meet, Nop, Set};
+    let program = [Set(3, 5), MaybeMeet(3), Nop, Meet(3), Nop, Exit(false)];
+    let graph = graph(&program).expect("a graph");
+    let expected = [(0, 2, vec![1, 2]), (2, 4, vec![2]), (5, 6, vec![])];
+    assert_eq!(shape(&graph), expected);
+    assert_eq!(graph.post_dominators[0], Some(2));
+    assert!(!graph.blocks[0].ends);
 }
 
 /// A function that lets its own threads meet by a number keeps what the number was.

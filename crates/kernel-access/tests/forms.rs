@@ -210,3 +210,16 @@ fn a_flag_may_be_the_condition_of_a_load() {
         assert_eq!(code.may_wait(), waits, "{condition}");
     }
 }
+
+/// A thread that meets the others on a condition goes on elsewhere if it does not hold.
+#[test]
+fn a_flag_may_be_the_condition_of_a_meeting() {
+    let set = 0x945 | 7 << 12 | 1 << 34 << 3; // BSSY B0, three instructions on
+    let store = 0x000f_e200_0c10_1904_0000_0007_0200_7986_u128; // STG.E desc[UR4][R2.64], R7
+    // BSYNC B0 in any case, if P0 holds, which the flag is in, and if P1 does.
+    for (condition, waits) in [(7_u128, false), (0, true), (1, false)] {
+        let meet = 0x941 | condition << 12;
+        let program = [PARAMETER, FLAG, ASKS, set, meet, store, END, END];
+        assert_eq!(code(90, &program).may_wait(), waits, "{condition}");
+    }
+}
