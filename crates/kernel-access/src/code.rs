@@ -170,7 +170,7 @@ impl Code {
     /// Whether a thread may wait for what others write, or look whether they have: what it gets may decide
     /// which way it goes, in a loop, by an atomic operation, a load from global memory that is
     /// `volatile`, `relaxed` or `acquire`, or any load if there is a fence in the loop; or outside of loops by
-    /// such a load. What such a kernel does after may be in an order with other work that no call made.
+    /// such a load, which may also say where an address is. What such a kernel does after may be in an order with other work that no call made.
     /// Loops without any of these cannot wait, as the compiler may load once for all turns.
     pub fn may_wait(&self) -> bool {
         !self.polls().is_empty()

@@ -26,13 +26,14 @@ pub(crate) fn polls(code: &[Instruction], graph: &Graph) -> Vec<usize> {
     if graph.irreducible {
         loops.push(&whole);
     }
-    // A flag may be looked at once.
-    let mut asked: Vec<(usize, &[usize])> = Vec::new();
+    // A flag may be looked at once. What it says may also be where the thread goes on in memory: a writer
+    // can fill another buffer first, and then say which one is to be read.
+    let mut asked: Vec<(usize, &[usize], bool)> = Vec::new();
     asked.extend(
         of_blocks(&whole)
             .into_iter()
-            .map(|at| (at, &*whole))
-            .filter(|(at, _)| of(*at).is_some_and(|one| is_read(one, true) && !is_atomic(one))),
+            .map(|at| (at, &*whole, true))
+            .filter(|(at, ..)| of(*at).is_some_and(|one| is_read(one, true) && !is_atomic(one))),
     );
     for region in loops {
         let inside = of_blocks(region);
@@ -41,12 +42,13 @@ pub(crate) fn polls(code: &[Instruction], graph: &Graph) -> Vec<usize> {
         let may_poll = |at: &usize| {
             of(*at).is_some_and(|one| is_atomic(one) || has_fence && is_read(one, false))
         };
-        asked.extend(inside.into_iter().filter(may_poll).map(|at| (at, region)));
+        asked.extend(inside.into_iter().filter(may_poll).map(|at| (at, region, false)));
     }
     let (mut left, mut found) = (LOOKED_AT, BTreeSet::new());
-    for (at, region) in asked {
+    for (at, region, is_flag) in asked {
         let offset = at * INSTRUCTION;
-        if !found.contains(&offset) && decides(code, graph, region, at, &mut left).unwrap_or(true) {
+        let mut decides = || decides(code, graph, region, (at, is_flag), &mut left);
+        if !found.contains(&offset) && decides().unwrap_or(true) {
             found.insert(offset);
         }
     }
@@ -90,13 +92,13 @@ const PLAIN: [&str; 16] = [
     "F2I", "I2F", "I2FP", "POPC", "FLO",
 ];
 
-/// Whether the result of an access may decide how a thread goes on in these blocks. `None` if no more
-/// instructions may be looked at.
+/// Whether the result of an access may decide how a thread goes on in these blocks, or, of a flag, which
+/// memory it accesses. `None` if no more instructions may be looked at.
 fn decides(
     code: &[Instruction],
     graph: &Graph,
     region: &[usize],
-    access: usize,
+    (access, is_flag): (usize, bool),
     left: &mut usize,
 ) -> Option<bool> {
     let instructions = |block: usize| graph.blocks.get(block).map(|of| of.instructions.clone());
@@ -110,7 +112,7 @@ fn decides(
         *left = left.checked_sub(all.len())?;
         for at in all {
             let Some(one) = code.get(at) else { continue };
-            if !reached.is_empty() && goes_on(one, &mut reached) {
+            if !reached.is_empty() && goes_on(one, &mut reached, is_flag) {
                 return Some(true);
             }
             if at == access {
@@ -133,11 +135,14 @@ fn decides(
 }
 
 /// What an instruction does with a value that may be in these places. Says whether it may decide which way
-/// the thread goes.
-fn goes_on(one: &Instruction, reached: &mut HashSet<Place>) -> bool {
+/// the thread goes, or, of a flag, where it accesses memory.
+fn goes_on(one: &Instruction, reached: &mut HashSet<Place>, is_flag: bool) -> bool {
     // A compiler makes a short way of a condition, instead of a branch, or gives it to the access.
     let mut conditions = std::iter::once(&one.guard).chain(&one.predicates_read);
     if is_access(one) && conditions.any(|condition| reached.contains(&Place::from(condition))) {
+        return true;
+    }
+    if is_flag && is_access(one) && address(one).any(|of| reached.contains(&Place::Register(of))) {
         return true;
     }
     let reads = reads_any(one, reached);
@@ -205,17 +210,16 @@ fn reads_any(one: &Instruction, reached: &HashSet<Place>) -> bool {
     if is((&one.guard).into()) || one.predicates_read.iter().any(|of| is(of.into())) {
         return true;
     }
-    let (address, count) = match one.operation {
+    let count = match one.operation {
         Operation::Access(access) => {
             let reads = !matches!(access.kind, AccessKind::Write | AccessKind::Reduce);
             if reads && is(Place::Memory) {
                 return true;
             }
-            (access.address, usize::from(access.bytes).div_ceil(4).max(2))
+            usize::from(access.bytes).div_ceil(4).max(2)
         }
-        operation => (None, registers_of_a_source(operation)),
+        operation => registers_of_a_source(operation),
     };
-    let address = address.into_iter().flat_map(|of| [Some(of.base), of.uniform]).flatten();
     if one.sources.iter().any(|source| source.operand == Operand::Unknown) {
         return true;
     }
@@ -224,5 +228,15 @@ fn reads_any(one: &Instruction, reached: &HashSet<Place>) -> bool {
         Operand::Constant { index, .. } => some(index, 1).collect(),
         Operand::Immediate(_) | Operand::Unknown => Vec::new(),
     });
-    address.flat_map(|of| some(of, 2)).chain(sources).any(is)
+    address(one).map(Place::Register).chain(sources).any(is)
+}
+
+/// The registers that the address of an access is in.
+fn address(one: &Instruction) -> impl Iterator<Item = Register> {
+    let address = match one.operation {
+        Operation::Access(access) => access.address,
+        _ => None,
+    };
+    let bases = address.into_iter().flat_map(|of| [Some(of.base), of.uniform]).flatten();
+    bases.flat_map(|of| [of, after(of)]).filter(|&of| of != Register::Zero)
 }

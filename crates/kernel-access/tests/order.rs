@@ -151,6 +151,24 @@ fn a_kernel_that_polls_may_wait() {
     assert!(code(&guarded, "waits").may_wait());
     let unused = TEXT.replace(branch, "");
     assert!(unused != TEXT && !code(&unused, "waits").may_wait());
+    // It says which buffer is to be read or written, and no way is decided.
+    let index = "    mul.wide.u32 %offset, %seen, 1024;\n    add.s64 %in, %in, %offset;\n";
+    for place in ["    ld.global.f32", "    st.global.f32"] {
+        let chased = unused.replace(
+            place,
+            &format!(
+                "{}{place}",
+                match place.contains("st") {
+                    true => index.replace("%in", "%out"),
+                    false => index.to_owned(),
+                }
+            ),
+        );
+        let with = |other| code(&chased.replacen(load, other, 1), "waits").may_wait();
+        assert!(with(load) && with("ld.acquire.gpu.global.u32 %seen, [%flag];"), "{place}");
+        assert!(!with("ld.global.u32 %seen, [%flag];"), "{place}");
+        assert!(!with("atom.global.add.u32 %seen, [%flag], 1;"), "{place}: a place of its own");
+    }
 }
 
 /// Loads that decide nothing, in a loop that is too long to look it through for each of them.
