@@ -2,9 +2,9 @@
 //! so is `src/sys/more_bindings.rs`. With the feature `bindgen` they are generated afresh from
 //! `wrapper.h` and `wrapper-more.h` into `OUT_DIR`.
 
-/// Each header, the bindings that are made from it, and the list of exported names.
-const HEADERS: [[&str; 3]; 2] =
-    [["wrapper.h", "bindings.rs", "symbols.rs"], ["wrapper-more.h", "more_bindings.rs", "more.rs"]];
+/// Each header, and the bindings that are made from it.
+const HEADERS: [[&str; 2]; 2] =
+    [["wrapper.h", "src/sys/bindings.rs"], ["wrapper-more.h", "src/sys/more_bindings.rs"]];
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
@@ -19,21 +19,17 @@ fn main() {
     }
 }
 
-/// Says which step was forgotten, where the compiler would only miss a name: an entry point is
-/// declared in the header, then `tools/bindings --write` is run, then it is listed. A package has no
-/// tools and looks at nothing.
+/// Says that the bindings are older than the header, where the compiler would only miss a name. A
+/// package has no tools and looks at nothing.
 #[cfg(not(feature = "bindgen"))]
-fn in_a_checkout([header, bindings, list]: [&str; 3]) {
+fn in_a_checkout([header, bindings]: [&str; 2]) {
     use std::{fs::read_to_string, path::Path};
 
     if !Path::new("tools/bindings").exists() {
         return;
     }
-    let [bindings, list] = [bindings, list].map(|file| format!("src/sys/{file}"));
-    println!("cargo::rerun-if-changed={list}");
     println!("cargo::rerun-if-changed={bindings}");
-    let (Ok(declarations), Ok(listed), Ok(generated)) =
-        (read_to_string(header), read_to_string(&list), read_to_string(&bindings))
+    let (Ok(declarations), Ok(generated)) = (read_to_string(header), read_to_string(bindings))
     else {
         return;
     };
@@ -41,16 +37,7 @@ fn in_a_checkout([header, bindings, list]: [&str; 3]) {
         let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
         words.filter(|word| word.starts_with("PFN_cu")).map(str::to_owned).collect()
     };
-    let (declared, generated) = (words(&declarations), words(&generated));
-    for (at, line) in listed.lines().enumerate() {
-        for name in words(line).iter().filter(|name| !declared.contains(name)) {
-            println!(
-                "cargo::error={list}:{}: {header} does not declare {name}: add `typedef CUresult \
-                 (*{name})(...);` to it and run tools/bindings --write",
-                at + 1
-            );
-        }
-    }
+    let generated = words(&generated);
     for (at, line) in declarations.lines().enumerate() {
         for name in words(line).iter().filter(|name| !generated.contains(name)) {
             println!(
@@ -201,7 +188,17 @@ mod generate {
             .raw_line("// Generated from wrapper-more.h by `tools/bindings --write`. Do not edit.")
             .raw_line("pub use crate::sys::*;")
             .generate()?;
-        write("more_bindings.rs", &on_64_bits(&generated))
+        let mut text = on_64_bits(&generated);
+        text.push_str(
+            "macro_rules! for_each_other_function {\n    ($callback:ident) => { $callback! {\n",
+        );
+        for EntryPoint { name, typedef, twin, .. } in
+            &entry_points(&fs::read_to_string("wrapper-more.h")?)?
+        {
+            writeln!(text, "        {name} {typedef}{twin};")?;
+        }
+        text.push_str("    } };\n}\npub(crate) use for_each_other_function;\n");
+        write("more_bindings.rs", &text)
     }
 
     pub(super) fn bindings() -> Result<(), Box<dyn Error>> {
@@ -228,7 +225,9 @@ mod generate {
         }
 
         let mut text = growable(&with_names(&text)?)?;
-        text.push_str(&parameters(&fs::read_to_string("wrapper.h")?)?);
+        let header = fs::read_to_string("wrapper.h")?;
+        text.push_str(&parameters(&header)?);
+        text.push_str(&list(&entry_points(&header)?)?);
 
         write("bindings.rs", &text)
     }
@@ -288,6 +287,110 @@ mod generate {
             writeln!(text, "    (PFN_{name} names) => {{ \"{names}\" }};")?;
         }
         text.push_str("}\npub(crate) use parameters;\n");
+        Ok(text)
+    }
+
+    /// An entry point as a header declares it.
+    struct EntryPoint<'a> {
+        page: &'a str,
+        need: &'a str,
+        /// The exported name, and the one without a version.
+        name: &'a str,
+        base: &'a str,
+        typedef: String,
+        /// The typedef of the twin after a blank, or nothing.
+        twin: String,
+        creates: bool,
+    }
+
+    /// The entry points of a header. The comments before them are explained there.
+    fn entry_points(header: &str) -> Result<Vec<EntryPoint<'_>>, Box<dyn Error>> {
+        // The description of a green context is not an object: no call ends it.
+        let handles: Vec<_> = header
+            .lines()
+            .filter_map(|line| line.strip_prefix("typedef struct ")?.strip_suffix(';'))
+            .filter_map(|rest| Some(rest.split_once("_st *")?.1))
+            .filter(|handle| *handle != "CUdevResourceDesc")
+            .collect();
+        let (mut found, mut page, mut words) = (Vec::<EntryPoint<'_>>::new(), "", Vec::new());
+        for part in header.split("\ntypedef ") {
+            let pointer = part.strip_prefix("CUresult (*PFN_").and_then(|rest| {
+                let (name, rest) = rest.split_once(")(")?;
+                Some((name, rest.split_once(");")?.0))
+            });
+            // That of a twin may be the type of its function.
+            let same = part.strip_prefix("PFN_").and_then(|rest| {
+                let (_, twin) = rest.split_once(';')?.0.split_once("PFN_")?;
+                Some((twin, ""))
+            });
+            if let Some((typedef, parameters)) = pointer.or(same) {
+                let (base, version) =
+                    typedef.rsplit_once("_v").ok_or("a typedef has no version")?;
+                let (mut need, mut name) = ("optional", base);
+                for &word in &words {
+                    match word {
+                        "required" => need = word,
+                        word if word.starts_with(base) => name = word,
+                        word => return Err(format!("what is {word} before {typedef}?").into()),
+                    }
+                }
+                let creates = parameters.split(',').any(|parameter| {
+                    let place = parameter.trim_start().split_once(" *");
+                    place.is_some_and(|(handle, _)| handles.contains(&handle))
+                });
+                let looks_up = ["Get", "Pop", "Update"].iter().any(|part| base.contains(part));
+                let typedef = format!("PFN_{typedef}");
+                if version.contains("_pt") {
+                    let function = found.last_mut().filter(|function| function.base == base);
+                    function.ok_or("a twin does not follow its function")?.twin =
+                        format!(" {typedef}");
+                } else if found.iter().any(|other| other.name == name) {
+                    let text = format!("{name} twice: write `/* {name}_v2 */` before {typedef}");
+                    return Err(text.into());
+                } else {
+                    let (twin, creates) = (String::new(), creates && !looks_up);
+                    found.push(EntryPoint { page, need, name, base, typedef, twin, creates });
+                }
+            }
+            for line in part.lines() {
+                match line.strip_prefix("/* ").map(|text| text.trim_end_matches(" */")) {
+                    Some(text) if text.starts_with("----") => {}
+                    Some(text) => match text.strip_prefix("page ") {
+                        Some(name) => page = name,
+                        None => words.extend(text.split(' ')),
+                    },
+                    None => words.clear(),
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The macro that calls another one with the list of entry points.
+    fn list(entries: &[EntryPoint<'_>]) -> Result<String, Box<dyn Error>> {
+        let mut text = String::from(
+            "/// Calls `$callback!` with the list, for code that needs a line for each entry point: the\n\
+             /// table in `symbols.rs` and the tests. The grammar of the list is no promise, and what is\n\
+             /// published expands it nowhere else: the tests have the feature that exports the macro.\n\
+             #[cfg_attr(feature = \"__entry_points\", macro_export)]\n\
+             #[doc(hidden)]\n\
+             macro_rules! for_each_entry_point {\n    ($callback:ident) => { $callback! {\n",
+        );
+        for (at, entry) in entries.iter().enumerate() {
+            let EntryPoint { page, need, name, base, typedef, twin, creates } = entry;
+            let before = at.checked_sub(1).map(|at| entries[at].page);
+            if before != Some(page) {
+                let end = if before.is_some() { "        }\n" } else { "" };
+                writeln!(text, "{end}        {page} {{")?;
+            }
+            // NVIDIA's pages have no version in a name, unless the one without is bound too.
+            let plain = entries.iter().any(|other| other.name == *base)
+                || entries[..at].iter().any(|other| other.base == *base);
+            let page_name = if plain { String::new() } else { format!(" ({base})") };
+            let creates = if *creates { ", creates" } else { "" };
+            writeln!(text, "            {need} {name}{page_name} {typedef}{twin}{creates};")?;
+        }
+        text.push_str("        }\n    } };\n}\npub(crate) use for_each_entry_point;\n");
         Ok(text)
     }
 

@@ -2,8 +2,8 @@
  * What this crate does not bind, and other crates of the project call or stand
  * in for: the software driver and the library in front of a driver. The rules
  * are those of wrapper.h, which is read first, except that the typedef of a
- * twin may be that of its function. bindgen makes src/sys/more_bindings.rs from
- * it, and src/sys/more.rs has the exported names.
+ * twin may be that of its function, and that pages and `required` are left out.
+ * bindgen makes src/sys/more_bindings.rs from it.
  */
 
 /* ---- Handles ---- */
@@ -540,9 +540,11 @@ typedef enum {
 
 /* ---- Functions ---- */
 
+/* cuArray3DGetDescriptor_v2 */
 typedef CUresult (*PFN_cuArray3DGetDescriptor_v3020)(CUDA_ARRAY3D_DESCRIPTOR *descriptor,
     CUarray array);
 typedef CUresult (*PFN_cuCtxAttach_v2000)(CUcontext *context, unsigned int flags);
+/* cuCtxCreate_v3 */
 typedef CUresult (*PFN_cuCtxCreate_v11040)(CUcontext *context, CUexecAffinityParam *params,
     int count, unsigned int flags, CUdevice device);
 typedef CUresult (*PFN_cuCtxDestroy_v2000)(CUcontext context);
@@ -570,8 +572,10 @@ typedef CUresult (*PFN_cuDeviceGetP2PAttribute_v8000)(int *value, CUdevice_P2PAt
 typedef CUresult (*PFN_cuDeviceGetPCIBusId_v4010)(char *id, int size, CUdevice device);
 typedef CUresult (*PFN_cuDevicePrimaryCtxRelease_v7000)(CUdevice device);
 typedef CUresult (*PFN_cuDevicePrimaryCtxReset_v7000)(CUdevice device);
+/* cuDevicePrimaryCtxReset_v2 */
 typedef CUresult (*PFN_cuDevicePrimaryCtxReset_v11000)(CUdevice device);
 typedef CUresult (*PFN_cuDevicePrimaryCtxSetFlags_v7000)(CUdevice device, unsigned int flags);
+/* cuDevicePrimaryCtxSetFlags_v2 */
 typedef CUresult (*PFN_cuDevicePrimaryCtxSetFlags_v11000)(CUdevice device, unsigned int flags);
 typedef CUresult (*PFN_cuDeviceSetMemPool_v11020)(CUdevice device, CUmemoryPool pool);
 typedef CUresult (*PFN_cuEventDestroy_v2000)(CUevent event);
@@ -593,12 +597,14 @@ typedef CUresult (*PFN_cuGraphAddChildGraphNode_v10000)(CUgraphNode *node, CUgra
     const CUgraphNode *after, size_t count, CUgraph child);
 typedef CUresult (*PFN_cuGraphAddDependencies_v10000)(CUgraph graph, const CUgraphNode *from,
     const CUgraphNode *to, size_t count);
+/* cuGraphAddDependencies_v2 */
 typedef CUresult (*PFN_cuGraphAddDependencies_v12030)(CUgraph graph, const CUgraphNode *from,
     const CUgraphNode *to, const CUgraphEdgeData *edges, size_t count);
 typedef CUresult (*PFN_cuGraphAddEmptyNode_v10000)(CUgraphNode *node, CUgraph graph,
     const CUgraphNode *after, size_t count);
 typedef CUresult (*PFN_cuGraphAddKernelNode_v10000)(CUgraphNode *node, CUgraph graph,
     const CUgraphNode *after, size_t count, const CUDA_KERNEL_NODE_PARAMS_v1 *params);
+/* cuGraphAddKernelNode_v2 */
 typedef CUresult (*PFN_cuGraphAddKernelNode_v12000)(CUgraphNode *node, CUgraph graph,
     const CUgraphNode *after, size_t count, const CUDA_KERNEL_NODE_PARAMS_v2 *params);
 typedef CUresult (*PFN_cuGraphAddMemcpyNode_v10000)(CUgraphNode *node, CUgraph graph,
@@ -612,6 +618,7 @@ typedef CUresult (*PFN_cuGraphDestroyNode_v10000)(CUgraphNode node);
 typedef CUresult (*PFN_cuGraphExecGetFlags_v12000)(CUgraphExec exec, cuuint64_t *flags);
 typedef CUresult (*PFN_cuGraphExecKernelNodeSetParams_v10010)(CUgraphExec exec, CUgraphNode node,
     const CUDA_KERNEL_NODE_PARAMS_v1 *params);
+/* cuGraphExecKernelNodeSetParams_v2 */
 typedef CUresult (*PFN_cuGraphExecKernelNodeSetParams_v12000)(CUgraphExec exec, CUgraphNode node,
     const CUDA_KERNEL_NODE_PARAMS_v2 *params);
 typedef CUresult (*PFN_cuGraphExecMemcpyNodeSetParams_v10020)(CUgraphExec exec, CUgraphNode node,
@@ -620,10 +627,12 @@ typedef CUresult (*PFN_cuGraphExecMemsetNodeSetParams_v10020)(CUgraphExec exec, 
     const CUDA_MEMSET_NODE_PARAMS *params, CUcontext context);
 typedef CUresult (*PFN_cuGraphExecUpdate_v10020)(CUgraphExec exec, CUgraph graph, CUgraphNode *node,
     CUgraphExecUpdateResult *result);
+/* cuGraphExecUpdate_v2 */
 typedef CUresult (*PFN_cuGraphExecUpdate_v12000)(CUgraphExec exec, CUgraph graph,
     CUgraphExecUpdateResultInfo *result);
 typedef CUresult (*PFN_cuGraphGetEdges_v10000)(CUgraph graph, CUgraphNode *from, CUgraphNode *to,
     size_t *count);
+/* cuGraphGetEdges_v2 */
 typedef CUresult (*PFN_cuGraphGetEdges_v12030)(CUgraph graph, CUgraphNode *from, CUgraphNode *to,
     CUgraphEdgeData *edges, size_t *count);
 typedef CUresult (*PFN_cuGraphGetNodes_v10000)(CUgraph graph, CUgraphNode *nodes, size_t *count);
@@ -638,10 +647,12 @@ typedef CUresult (*PFN_cuGraphKernelNodeGetAttribute_v11000)(CUgraphNode node,
     CUlaunchAttributeID attribute, CUlaunchAttributeValue *value);
 typedef CUresult (*PFN_cuGraphKernelNodeGetParams_v10000)(CUgraphNode node,
     CUDA_KERNEL_NODE_PARAMS_v1 *params);
+/* cuGraphKernelNodeGetParams_v2 */
 typedef CUresult (*PFN_cuGraphKernelNodeGetParams_v12000)(CUgraphNode node,
     CUDA_KERNEL_NODE_PARAMS_v2 *params);
 typedef CUresult (*PFN_cuGraphKernelNodeSetParams_v10000)(CUgraphNode node,
     const CUDA_KERNEL_NODE_PARAMS_v1 *params);
+/* cuGraphKernelNodeSetParams_v2 */
 typedef CUresult (*PFN_cuGraphKernelNodeSetParams_v12000)(CUgraphNode node,
     const CUDA_KERNEL_NODE_PARAMS_v2 *params);
 typedef CUresult (*PFN_cuGraphMemcpyNodeGetParams_v10000)(CUgraphNode node, CUDA_MEMCPY3D *params);
@@ -656,10 +667,12 @@ typedef CUresult (*PFN_cuGraphNodeFindInClone_v10000)(CUgraphNode *node, CUgraph
 typedef CUresult (*PFN_cuGraphNodeGetContainingGraph_v13010)(CUgraphNode node, CUgraph *graph);
 typedef CUresult (*PFN_cuGraphNodeGetDependencies_v10000)(CUgraphNode node, CUgraphNode *nodes,
     size_t *count);
+/* cuGraphNodeGetDependencies_v2 */
 typedef CUresult (*PFN_cuGraphNodeGetDependencies_v12030)(CUgraphNode node, CUgraphNode *nodes,
     CUgraphEdgeData *edges, size_t *count);
 typedef CUresult (*PFN_cuGraphNodeGetDependentNodes_v10000)(CUgraphNode node, CUgraphNode *nodes,
     size_t *count);
+/* cuGraphNodeGetDependentNodes_v2 */
 typedef CUresult (*PFN_cuGraphNodeGetDependentNodes_v12030)(CUgraphNode node, CUgraphNode *nodes,
     CUgraphEdgeData *edges, size_t *count);
 typedef CUresult (*PFN_cuGraphNodeGetEnabled_v11060)(CUgraphExec exec, CUgraphNode node,
@@ -672,12 +685,14 @@ typedef CUresult (*PFN_cuGraphReleaseUserObject_v11030)(CUgraph graph, CUuserObj
     unsigned int count);
 typedef CUresult (*PFN_cuGraphRemoveDependencies_v10000)(CUgraph graph, const CUgraphNode *from,
     const CUgraphNode *to, size_t count);
+/* cuGraphRemoveDependencies_v2 */
 typedef CUresult (*PFN_cuGraphRemoveDependencies_v12030)(CUgraph graph, const CUgraphNode *from,
     const CUgraphNode *to, const CUgraphEdgeData *edges, size_t count);
 typedef CUresult (*PFN_cuGraphRetainUserObject_v11030)(CUgraph graph, CUuserObject object,
     unsigned int count, unsigned int flags);
 typedef CUresult (*PFN_cuGraphUpload_v11010)(CUgraphExec exec, CUstream stream);
 typedef PFN_cuGraphUpload_v11010 PFN_cuGraphUpload_v11010_ptsz;
+/* cuGraphicsResourceGetMappedPointer_v2 */
 typedef CUresult (*PFN_cuGraphicsResourceGetMappedPointer_v3020)(CUdeviceptr *address,
     size_t *bytes, CUgraphicsResource resource);
 typedef CUresult (*PFN_cuIpcOpenMemHandle_v4010)(CUdeviceptr *address, CUipcMemHandle descriptor,
@@ -727,6 +742,7 @@ typedef CUresult (*PFN_cuMemAddressReserve_v10020)(CUdeviceptr *address, size_t 
     size_t alignment, CUdeviceptr wanted, unsigned long long flags);
 typedef CUresult (*PFN_cuMemAdvise_v8000)(CUdeviceptr address, size_t bytes, CUmem_advise advice,
     CUdevice device);
+/* cuMemAdvise_v2 */
 typedef CUresult (*PFN_cuMemAdvise_v12020)(CUdeviceptr address, size_t bytes, CUmem_advise advice,
     CUmemLocation location);
 typedef CUresult (*PFN_cuMemAllocAsync_v11020)(CUdeviceptr *address, size_t bytes, CUstream stream);
@@ -734,9 +750,11 @@ typedef PFN_cuMemAllocAsync_v11020 PFN_cuMemAllocAsync_v11020_ptsz;
 typedef CUresult (*PFN_cuMemAllocFromPoolAsync_v11020)(CUdeviceptr *address, size_t bytes,
     CUmemoryPool pool, CUstream stream);
 typedef PFN_cuMemAllocFromPoolAsync_v11020 PFN_cuMemAllocFromPoolAsync_v11020_ptsz;
+/* cuMemAllocHost_v2 */
 typedef CUresult (*PFN_cuMemAllocHost_v3020)(void **memory, size_t bytes);
 typedef CUresult (*PFN_cuMemAllocManaged_v6000)(CUdeviceptr *address, size_t bytes,
     unsigned int flags);
+/* cuMemAllocPitch_v2 */
 typedef CUresult (*PFN_cuMemAllocPitch_v3020)(CUdeviceptr *address, size_t *pitch, size_t width,
     size_t height, unsigned int element);
 typedef CUresult (*PFN_cuMemCreate_v10020)(CUmemGenericAllocationHandle *handle, size_t bytes,
@@ -753,6 +771,7 @@ typedef CUresult (*PFN_cuMemFreeAsync_v11020)(CUdeviceptr address, CUstream stre
 typedef PFN_cuMemFreeAsync_v11020 PFN_cuMemFreeAsync_v11020_ptsz;
 typedef CUresult (*PFN_cuMemGetAccess_v10020)(unsigned long long *flags,
     const CUmemLocation *location, CUdeviceptr address);
+/* cuMemGetAddressRange_v2 */
 typedef CUresult (*PFN_cuMemGetAddressRange_v3020)(CUdeviceptr *base, size_t *size,
     CUdeviceptr address);
 typedef CUresult (*PFN_cuMemGetAllocationGranularity_v10020)(size_t *granularity,
@@ -790,6 +809,7 @@ typedef CUresult (*PFN_cuMemPoolTrimTo_v11020)(CUmemoryPool pool, size_t keep);
 typedef CUresult (*PFN_cuMemPrefetchAsync_v8000)(CUdeviceptr address, size_t bytes, CUdevice device,
     CUstream stream);
 typedef PFN_cuMemPrefetchAsync_v8000 PFN_cuMemPrefetchAsync_v8000_ptsz;
+/* cuMemPrefetchAsync_v2 */
 typedef CUresult (*PFN_cuMemPrefetchAsync_v12020)(CUdeviceptr address, size_t bytes,
     CUmemLocation location, unsigned int flags, CUstream stream);
 typedef PFN_cuMemPrefetchAsync_v12020 PFN_cuMemPrefetchAsync_v12020_ptsz;
@@ -807,19 +827,25 @@ typedef CUresult (*PFN_cuMemSetMemPool_v13000)(CUmemLocation *location, CUmemAll
 typedef CUresult (*PFN_cuMemUnmap_v10020)(CUdeviceptr address, size_t bytes);
 typedef CUresult (*PFN_cuMemcpy_v4000)(CUdeviceptr to, CUdeviceptr from, size_t bytes);
 typedef PFN_cuMemcpy_v4000 PFN_cuMemcpy_v7000_ptds;
+/* cuMemcpy2D_v2 */
 typedef CUresult (*PFN_cuMemcpy2D_v3020)(const CUDA_MEMCPY2D *copy);
 typedef PFN_cuMemcpy2D_v3020 PFN_cuMemcpy2D_v7000_ptds;
+/* cuMemcpy2DAsync_v2 */
 typedef CUresult (*PFN_cuMemcpy2DAsync_v3020)(const CUDA_MEMCPY2D *copy, CUstream stream);
 typedef PFN_cuMemcpy2DAsync_v3020 PFN_cuMemcpy2DAsync_v7000_ptsz;
+/* cuMemcpy2DUnaligned_v2 */
 typedef CUresult (*PFN_cuMemcpy2DUnaligned_v3020)(const CUDA_MEMCPY2D *copy);
 typedef PFN_cuMemcpy2DUnaligned_v3020 PFN_cuMemcpy2DUnaligned_v7000_ptds;
+/* cuMemcpy3D_v2 */
 typedef CUresult (*PFN_cuMemcpy3D_v3020)(const CUDA_MEMCPY3D *copy);
 typedef PFN_cuMemcpy3D_v3020 PFN_cuMemcpy3D_v7000_ptds;
+/* cuMemcpy3DAsync_v2 */
 typedef CUresult (*PFN_cuMemcpy3DAsync_v3020)(const CUDA_MEMCPY3D *copy, CUstream stream);
 typedef PFN_cuMemcpy3DAsync_v3020 PFN_cuMemcpy3DAsync_v7000_ptsz;
 typedef CUresult (*PFN_cuMemcpy3DBatchAsync_v12080)(size_t count, CUDA_MEMCPY3D_BATCH_OP *copies,
     size_t *failed, unsigned long long flags, CUstream stream);
 typedef PFN_cuMemcpy3DBatchAsync_v12080 PFN_cuMemcpy3DBatchAsync_v12080_ptsz;
+/* cuMemcpy3DBatchAsync_v2 */
 typedef CUresult (*PFN_cuMemcpy3DBatchAsync_v13000)(size_t count, CUDA_MEMCPY3D_BATCH_OP *copies,
     unsigned long long flags, CUstream stream);
 typedef PFN_cuMemcpy3DBatchAsync_v13000 PFN_cuMemcpy3DBatchAsync_v13000_ptsz;
@@ -833,13 +859,17 @@ typedef PFN_cuMemcpy3DWithAttributesAsync_v13020 PFN_cuMemcpy3DWithAttributesAsy
 typedef CUresult (*PFN_cuMemcpyAsync_v4000)(CUdeviceptr to, CUdeviceptr from, size_t bytes,
     CUstream stream);
 typedef PFN_cuMemcpyAsync_v4000 PFN_cuMemcpyAsync_v7000_ptsz;
+/* cuMemcpyAtoA_v2 */
 typedef CUresult (*PFN_cuMemcpyAtoA_v3020)(CUarray to, size_t to_at, CUarray from, size_t from_at,
     size_t bytes);
 typedef PFN_cuMemcpyAtoA_v3020 PFN_cuMemcpyAtoA_v7000_ptds;
+/* cuMemcpyAtoD_v2 */
 typedef CUresult (*PFN_cuMemcpyAtoD_v3020)(CUdeviceptr to, CUarray from, size_t at, size_t bytes);
 typedef PFN_cuMemcpyAtoD_v3020 PFN_cuMemcpyAtoD_v7000_ptds;
+/* cuMemcpyAtoH_v2 */
 typedef CUresult (*PFN_cuMemcpyAtoH_v3020)(void *to, CUarray from, size_t at, size_t bytes);
 typedef PFN_cuMemcpyAtoH_v3020 PFN_cuMemcpyAtoH_v7000_ptds;
+/* cuMemcpyAtoHAsync_v2 */
 typedef CUresult (*PFN_cuMemcpyAtoHAsync_v3020)(void *to, CUarray from, size_t at, size_t bytes,
     CUstream stream);
 typedef PFN_cuMemcpyAtoHAsync_v3020 PFN_cuMemcpyAtoHAsync_v7000_ptsz;
@@ -847,21 +877,28 @@ typedef CUresult (*PFN_cuMemcpyBatchAsync_v12080)(CUdeviceptr *to, CUdeviceptr *
     size_t count, CUmemcpyAttributes *attributes, size_t *first, size_t attributes_count,
     size_t *failed, CUstream stream);
 typedef PFN_cuMemcpyBatchAsync_v12080 PFN_cuMemcpyBatchAsync_v12080_ptsz;
+/* cuMemcpyBatchAsync_v2 */
 typedef CUresult (*PFN_cuMemcpyBatchAsync_v13000)(CUdeviceptr *to, CUdeviceptr *from, size_t *bytes,
     size_t count, CUmemcpyAttributes *attributes, size_t *first, size_t attributes_count,
     CUstream stream);
 typedef PFN_cuMemcpyBatchAsync_v13000 PFN_cuMemcpyBatchAsync_v13000_ptsz;
+/* cuMemcpyDtoA_v2 */
 typedef CUresult (*PFN_cuMemcpyDtoA_v3020)(CUarray to, size_t at, CUdeviceptr from, size_t bytes);
 typedef PFN_cuMemcpyDtoA_v3020 PFN_cuMemcpyDtoA_v7000_ptds;
+/* cuMemcpyDtoD_v2 */
 typedef CUresult (*PFN_cuMemcpyDtoD_v3020)(CUdeviceptr to, CUdeviceptr from, size_t bytes);
 typedef PFN_cuMemcpyDtoD_v3020 PFN_cuMemcpyDtoD_v7000_ptds;
+/* cuMemcpyDtoH_v2 */
 typedef CUresult (*PFN_cuMemcpyDtoH_v3020)(void *to, CUdeviceptr from, size_t bytes);
 typedef PFN_cuMemcpyDtoH_v3020 PFN_cuMemcpyDtoH_v7000_ptds;
+/* cuMemcpyHtoA_v2 */
 typedef CUresult (*PFN_cuMemcpyHtoA_v3020)(CUarray to, size_t at, const void *from, size_t bytes);
 typedef PFN_cuMemcpyHtoA_v3020 PFN_cuMemcpyHtoA_v7000_ptds;
+/* cuMemcpyHtoAAsync_v2 */
 typedef CUresult (*PFN_cuMemcpyHtoAAsync_v3020)(CUarray to, size_t at, const void *from,
     size_t bytes, CUstream stream);
 typedef PFN_cuMemcpyHtoAAsync_v3020 PFN_cuMemcpyHtoAAsync_v7000_ptsz;
+/* cuMemcpyHtoD_v2 */
 typedef CUresult (*PFN_cuMemcpyHtoD_v3020)(CUdeviceptr to, const void *from, size_t bytes);
 typedef PFN_cuMemcpyHtoD_v3020 PFN_cuMemcpyHtoD_v7000_ptds;
 typedef CUresult (*PFN_cuMemcpyPeer_v4000)(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
@@ -873,31 +910,37 @@ typedef PFN_cuMemcpyPeerAsync_v4000 PFN_cuMemcpyPeerAsync_v7000_ptsz;
 typedef CUresult (*PFN_cuMemcpyWithAttributesAsync_v13020)(CUdeviceptr to, CUdeviceptr from,
     size_t bytes, CUmemcpyAttributes *attributes, CUstream stream);
 typedef PFN_cuMemcpyWithAttributesAsync_v13020 PFN_cuMemcpyWithAttributesAsync_v13020_ptsz;
+/* cuMemsetD16_v2 */
 typedef CUresult (*PFN_cuMemsetD16_v3020)(CUdeviceptr to, unsigned short value, size_t count);
 typedef PFN_cuMemsetD16_v3020 PFN_cuMemsetD16_v7000_ptds;
 typedef CUresult (*PFN_cuMemsetD16Async_v3020)(CUdeviceptr to, unsigned short value, size_t count,
     CUstream stream);
 typedef PFN_cuMemsetD16Async_v3020 PFN_cuMemsetD16Async_v7000_ptsz;
+/* cuMemsetD2D16_v2 */
 typedef CUresult (*PFN_cuMemsetD2D16_v3020)(CUdeviceptr to, size_t pitch, unsigned short value,
     size_t width, size_t height);
 typedef PFN_cuMemsetD2D16_v3020 PFN_cuMemsetD2D16_v7000_ptds;
 typedef CUresult (*PFN_cuMemsetD2D16Async_v3020)(CUdeviceptr to, size_t pitch, unsigned short value,
     size_t width, size_t height, CUstream stream);
 typedef PFN_cuMemsetD2D16Async_v3020 PFN_cuMemsetD2D16Async_v7000_ptsz;
+/* cuMemsetD2D32_v2 */
 typedef CUresult (*PFN_cuMemsetD2D32_v3020)(CUdeviceptr to, size_t pitch, unsigned int value,
     size_t width, size_t height);
 typedef PFN_cuMemsetD2D32_v3020 PFN_cuMemsetD2D32_v7000_ptds;
 typedef CUresult (*PFN_cuMemsetD2D32Async_v3020)(CUdeviceptr to, size_t pitch, unsigned int value,
     size_t width, size_t height, CUstream stream);
 typedef PFN_cuMemsetD2D32Async_v3020 PFN_cuMemsetD2D32Async_v7000_ptsz;
+/* cuMemsetD2D8_v2 */
 typedef CUresult (*PFN_cuMemsetD2D8_v3020)(CUdeviceptr to, size_t pitch, unsigned char value,
     size_t width, size_t height);
 typedef PFN_cuMemsetD2D8_v3020 PFN_cuMemsetD2D8_v7000_ptds;
 typedef CUresult (*PFN_cuMemsetD2D8Async_v3020)(CUdeviceptr to, size_t pitch, unsigned char value,
     size_t width, size_t height, CUstream stream);
 typedef PFN_cuMemsetD2D8Async_v3020 PFN_cuMemsetD2D8Async_v7000_ptsz;
+/* cuMemsetD32_v2 */
 typedef CUresult (*PFN_cuMemsetD32_v3020)(CUdeviceptr to, unsigned int value, size_t count);
 typedef PFN_cuMemsetD32_v3020 PFN_cuMemsetD32_v7000_ptds;
+/* cuMemsetD8_v2 */
 typedef CUresult (*PFN_cuMemsetD8_v3020)(CUdeviceptr to, unsigned char value, size_t count);
 typedef PFN_cuMemsetD8_v3020 PFN_cuMemsetD8_v7000_ptds;
 typedef CUresult (*PFN_cuModuleEnumerateFunctions_v12040)(CUfunction *functions, unsigned int count,
@@ -905,6 +948,7 @@ typedef CUresult (*PFN_cuModuleEnumerateFunctions_v12040)(CUfunction *functions,
 typedef CUresult (*PFN_cuModuleGetFunction_v2000)(CUfunction *function, CUmodule module,
     const char *name);
 typedef CUresult (*PFN_cuModuleGetFunctionCount_v12040)(unsigned int *count, CUmodule module);
+/* cuModuleGetGlobal_v2 */
 typedef CUresult (*PFN_cuModuleGetGlobal_v3020)(CUdeviceptr *address, size_t *bytes,
     CUmodule module, const char *name);
 typedef CUresult (*PFN_cuModuleGetLoadingMode_v11070)(CUmoduleLoadingMode *mode);

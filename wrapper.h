@@ -10,6 +10,10 @@
  *  - An entry point's typedef is named PFN_<function>_v<version>[_ptsz]. The
  *    version is the CUDA release that introduced this ABI (12080 is 12.8);
  *    `_ptsz` is the twin for which the stream 0 means the per-thread stream.
+ *  - A comment before the typedef has `required` if every driver from CUDA 11.0
+ *    on has the function, and the exported name if that is another one than
+ *    <function>. A comment `page X` begins what NVIDIA describes in its page
+ *    group__CUDA__X.html.
  *  - Every union has a name. One that the vendor leaves without is called
  *    <struct>_u, after the struct that holds it, and its member `u` where the
  *    vendor names no member either.
@@ -893,16 +897,30 @@ typedef struct {
 
 /* ---- Library, version, errors ---- */
 
+/* page INITIALIZE */
+/* required */
 typedef CUresult (*PFN_cuInit_v2000)(unsigned int flags);
+
+/* page VERSION */
+/* required */
 typedef CUresult (*PFN_cuDriverGetVersion_v2020)(int *version);
+
+/* page DRIVER__ENTRY__POINT */
 typedef CUresult (*PFN_cuGetProcAddress_v11030)(const char *symbol, void **function,
     int version,
     cuuint64_t flags);
+/* cuGetProcAddress_v2 */
 typedef CUresult (*PFN_cuGetProcAddress_v12000)(const char *symbol, void **function,
     int version,
     cuuint64_t flags, CUdriverProcAddressQueryResult *status);
+
+/* page ERROR */
+/* required */
 typedef CUresult (*PFN_cuGetErrorName_v6000)(CUresult error, const char **text);
+/* required */
 typedef CUresult (*PFN_cuGetErrorString_v6000)(CUresult error, const char **text);
+
+/* page LOGS */
 typedef CUresult (*PFN_cuLogsCurrent_v12090)(CUlogIterator *iterator, unsigned int flags);
 typedef CUresult (*PFN_cuLogsDumpToFile_v12090)(CUlogIterator *iterator,
     const char *path, unsigned int flags);
@@ -914,48 +932,81 @@ typedef CUresult (*PFN_cuLogsUnregisterCallback_v12090)(CUlogsCallbackHandle han
 
 /* ---- Devices ---- */
 
+/* page DEVICE */
+/* required */
 typedef CUresult (*PFN_cuDeviceGet_v2000)(CUdevice *device, int ordinal);
+/* required */
 typedef CUresult (*PFN_cuDeviceGetCount_v2000)(int *count);
+/* required */
 typedef CUresult (*PFN_cuDeviceGetName_v2000)(char *name, int length, CUdevice device);
+/* required */
 typedef CUresult (*PFN_cuDeviceGetUuid_v9020)(CUuuid *uuid, CUdevice device);
+/* cuDeviceGetUuid_v2 */
 typedef CUresult (*PFN_cuDeviceGetUuid_v11040)(CUuuid *uuid, CUdevice device);
 typedef CUresult (*PFN_cuDeviceGetLuid_v10000)(char *luid, unsigned int *node_mask,
     CUdevice device);
+/* required cuDeviceTotalMem_v2 */
 typedef CUresult (*PFN_cuDeviceTotalMem_v3020)(size_t *bytes, CUdevice device);
+/* required */
 typedef CUresult (*PFN_cuDeviceGetAttribute_v2000)(int *value, CUdevice_attribute attribute,
     CUdevice device);
 typedef CUresult (*PFN_cuDeviceGetHostAtomicCapabilities_v13000)(unsigned int *capabilities,
     const CUatomicOperation *operations, unsigned int count, CUdevice device);
+
+/* page PEER__ACCESS */
 typedef CUresult (*PFN_cuDeviceGetP2PAtomicCapabilities_v13000)(unsigned int *capabilities,
     const CUatomicOperation *operations, unsigned int count, CUdevice source,
     CUdevice destination);
+
+/* page MEM */
 typedef CUresult (*PFN_cuDeviceRegisterAsyncNotification_v12040)(CUdevice device,
     CUasyncCallback callback, void *user_data, CUasyncCallbackHandle *handle);
 typedef CUresult (*PFN_cuDeviceUnregisterAsyncNotification_v12040)(CUdevice device,
     CUasyncCallbackHandle handle);
+
+/* page PRIMARY__CTX */
+/* required */
 typedef CUresult (*PFN_cuDevicePrimaryCtxRetain_v7000)(CUcontext *context, CUdevice device);
+/* required cuDevicePrimaryCtxRelease_v2 */
 typedef CUresult (*PFN_cuDevicePrimaryCtxRelease_v11000)(CUdevice device);
+/* required */
 typedef CUresult (*PFN_cuDevicePrimaryCtxGetState_v7000)(CUdevice device, unsigned int *flags,
     int *active);
 
 /* ---- Contexts ---- */
 
+/* page CTX */
+/* required cuCtxCreate_v2 */
 typedef CUresult (*PFN_cuCtxCreate_v3020)(CUcontext *context, unsigned int flags, CUdevice device);
+/* cuCtxCreate_v4 */
 typedef CUresult (*PFN_cuCtxCreate_v12050)(CUcontext *context, CUctxCreateParams *params,
     unsigned int flags,
     CUdevice device);
+/* required cuCtxDestroy_v2 */
 typedef CUresult (*PFN_cuCtxDestroy_v4000)(CUcontext context);
+/* required */
 typedef CUresult (*PFN_cuCtxGetCurrent_v4000)(CUcontext *context);
+/* required */
 typedef CUresult (*PFN_cuCtxSetCurrent_v4000)(CUcontext context);
+/* required cuCtxPushCurrent_v2 */
 typedef CUresult (*PFN_cuCtxPushCurrent_v4000)(CUcontext context);
+/* required cuCtxPopCurrent_v2 */
 typedef CUresult (*PFN_cuCtxPopCurrent_v4000)(CUcontext *context);
+/* required */
 typedef CUresult (*PFN_cuCtxGetDevice_v2000)(CUdevice *device);
+/* cuCtxGetDevice_v2 */
 typedef CUresult (*PFN_cuCtxGetDevice_v13000)(CUdevice *device, CUcontext context);
+/* required */
 typedef CUresult (*PFN_cuCtxSynchronize_v2000)(void);
+/* cuCtxSynchronize_v2 */
 typedef CUresult (*PFN_cuCtxSynchronize_v13000)(CUcontext context);
+/* required */
 typedef CUresult (*PFN_cuCtxGetStreamPriorityRange_v5050)(int *least, int *greatest);
 typedef CUresult (*PFN_cuCtxGetId_v12000)(CUcontext context, unsigned long long *id);
+/* required */
 typedef CUresult (*PFN_cuCtxGetFlags_v7000)(unsigned int *flags);
+
+/* page GREEN__CONTEXTS */
 typedef CUresult (*PFN_cuCtxFromGreenCtx_v12040)(CUcontext *context, CUgreenCtx green);
 typedef CUresult (*PFN_cuGreenCtxCreate_v12040)(CUgreenCtx *green, CUdevResourceDesc description,
     CUdevice device,
@@ -978,8 +1029,12 @@ typedef CUresult (*PFN_cuDevSmResourceSplit_v13010)(CUdevResource *result, unsig
 typedef CUresult (*PFN_cuDevResourceGenerateDesc_v12040)(CUdevResourceDesc *description,
     CUdevResource *resources,
     unsigned int count);
+
+/* page CTX */
 typedef CUresult (*PFN_cuCtxRecordEvent_v12050)(CUcontext context, CUevent event);
 typedef CUresult (*PFN_cuCtxWaitEvent_v12050)(CUcontext context, CUevent event);
+
+/* page GREEN__CONTEXTS */
 typedef CUresult (*PFN_cuGreenCtxRecordEvent_v12040)(CUgreenCtx green, CUevent event);
 typedef CUresult (*PFN_cuGreenCtxWaitEvent_v12040)(CUgreenCtx green, CUevent event);
 typedef CUresult (*PFN_cuGreenCtxStreamCreate_v12050)(CUstream *stream, CUgreenCtx green,
@@ -988,53 +1043,84 @@ typedef CUresult (*PFN_cuGreenCtxStreamCreate_v12050)(CUstream *stream, CUgreenC
 
 /* ---- Events ---- */
 
+/* page EVENT */
+/* required */
 typedef CUresult (*PFN_cuEventCreate_v2000)(CUevent *event, unsigned int flags);
+/* required */
 typedef CUresult (*PFN_cuEventRecord_v2000)(CUevent event, CUstream stream);
 typedef CUresult (*PFN_cuEventRecord_v7000_ptsz)(CUevent event, CUstream stream);
 typedef CUresult (*PFN_cuEventRecordWithFlags_v11010)(CUevent event, CUstream stream,
     unsigned int flags);
 typedef CUresult (*PFN_cuEventRecordWithFlags_v11010_ptsz)(CUevent event, CUstream stream,
     unsigned int flags);
+/* required */
 typedef CUresult (*PFN_cuEventQuery_v2000)(CUevent event);
+/* required */
 typedef CUresult (*PFN_cuEventSynchronize_v2000)(CUevent event);
+/* required cuEventDestroy_v2 */
 typedef CUresult (*PFN_cuEventDestroy_v4000)(CUevent event);
+/* required */
 typedef CUresult (*PFN_cuEventElapsedTime_v2000)(float *milliseconds, CUevent start, CUevent end);
+/* cuEventElapsedTime_v2 */
 typedef CUresult (*PFN_cuEventElapsedTime_v12080)(float *milliseconds, CUevent start, CUevent end);
+
+/* page MEM */
+/* required */
 typedef CUresult (*PFN_cuIpcGetEventHandle_v4010)(CUipcEventHandle *handle, CUevent event);
+/* required */
 typedef CUresult (*PFN_cuIpcOpenEventHandle_v4010)(CUevent *event, CUipcEventHandle handle);
 
 /* ---- Streams ---- */
 
+/* page STREAM */
+/* required */
 typedef CUresult (*PFN_cuStreamCreate_v2000)(CUstream *stream, unsigned int flags);
+/* required */
 typedef CUresult (*PFN_cuStreamCreateWithPriority_v5050)(CUstream *stream, unsigned int flags,
     int priority);
+/* required cuStreamDestroy_v2 */
 typedef CUresult (*PFN_cuStreamDestroy_v4000)(CUstream stream);
+/* required */
 typedef CUresult (*PFN_cuStreamQuery_v2000)(CUstream stream);
 typedef CUresult (*PFN_cuStreamQuery_v7000_ptsz)(CUstream stream);
+/* required */
 typedef CUresult (*PFN_cuStreamSynchronize_v2000)(CUstream stream);
 typedef CUresult (*PFN_cuStreamSynchronize_v7000_ptsz)(CUstream stream);
+/* required */
 typedef CUresult (*PFN_cuStreamWaitEvent_v3020)(CUstream stream, CUevent event, unsigned int flags);
 typedef CUresult (*PFN_cuStreamWaitEvent_v7000_ptsz)(CUstream stream, CUevent event,
     unsigned int flags);
+/* required */
 typedef CUresult (*PFN_cuStreamGetPriority_v5050)(CUstream stream, int *priority);
 typedef CUresult (*PFN_cuStreamGetPriority_v7000_ptsz)(CUstream stream, int *priority);
+/* required */
 typedef CUresult (*PFN_cuStreamGetFlags_v5050)(CUstream stream, unsigned int *flags);
 typedef CUresult (*PFN_cuStreamGetFlags_v7000_ptsz)(CUstream stream, unsigned int *flags);
 typedef CUresult (*PFN_cuStreamGetId_v12000)(CUstream stream, unsigned long long *id);
 typedef CUresult (*PFN_cuStreamGetId_v12000_ptsz)(CUstream stream, unsigned long long *id);
+/* required */
 typedef CUresult (*PFN_cuStreamGetCtx_v9020)(CUstream stream, CUcontext *context);
 typedef CUresult (*PFN_cuStreamGetCtx_v9020_ptsz)(CUstream stream, CUcontext *context);
+/* cuStreamGetCtx_v2 */
 typedef CUresult (*PFN_cuStreamGetCtx_v12050)(CUstream stream, CUcontext *context,
     CUgreenCtx *green);
 typedef CUresult (*PFN_cuStreamGetCtx_v12050_ptsz)(CUstream stream, CUcontext *context,
     CUgreenCtx *green);
+
+/* page GREEN__CONTEXTS */
 typedef CUresult (*PFN_cuStreamGetGreenCtx_v12040)(CUstream stream, CUgreenCtx *green);
+
+/* page STREAM */
 typedef CUresult (*PFN_cuStreamGetDevice_v12080)(CUstream stream, CUdevice *device);
 typedef CUresult (*PFN_cuStreamGetDevice_v12080_ptsz)(CUstream stream, CUdevice *device);
+
+/* page GREEN__CONTEXTS */
 typedef CUresult (*PFN_cuStreamGetDevResource_v13010)(CUstream stream, CUdevResource *resource,
     CUdevResourceType type);
 typedef CUresult (*PFN_cuStreamGetDevResource_v13010_ptsz)(CUstream stream, CUdevResource *resource,
     CUdevResourceType type);
+
+/* page STREAM */
 typedef CUresult (*PFN_cuStreamGetAttribute_v11000)(CUstream stream, CUstreamAttrID attribute,
     CUstreamAttrValue *value);
 typedef CUresult (*PFN_cuStreamGetAttribute_v11000_ptsz)(CUstream stream, CUstreamAttrID attribute,
@@ -1051,14 +1137,20 @@ typedef CUresult (*PFN_cuStreamAddCallback_v5000)(CUstream stream, CUstreamCallb
 typedef CUresult (*PFN_cuStreamAddCallback_v7000_ptsz)(CUstream stream, CUstreamCallback callback,
     void *user_data,
     unsigned int flags);
+
+/* page EXEC */
+/* required */
 typedef CUresult (*PFN_cuLaunchHostFunc_v10000)(CUstream stream, CUhostFn host_fn, void *user_data);
 typedef CUresult (*PFN_cuLaunchHostFunc_v10000_ptsz)(CUstream stream, CUhostFn host_fn,
     void *user_data);
+/* cuLaunchHostFunc_v2 */
 typedef CUresult (*PFN_cuLaunchHostFunc_v13010)(CUstream stream, CUhostFn host_fn, void *user_data,
     unsigned int sync_mode);
 typedef CUresult (*PFN_cuLaunchHostFunc_v13010_ptsz)(CUstream stream, CUhostFn host_fn,
     void *user_data,
     unsigned int sync_mode);
+
+/* page STREAM */
 typedef CUresult (*PFN_cuStreamAttachMemAsync_v6000)(CUstream stream, CUdeviceptr address,
     size_t length,
     unsigned int flags);
@@ -1068,6 +1160,7 @@ typedef CUresult (*PFN_cuStreamAttachMemAsync_v7000_ptsz)(CUstream stream, CUdev
 
 /* ---- Stream capture ---- */
 
+/* required cuStreamBeginCapture_v2 */
 typedef CUresult (*PFN_cuStreamBeginCapture_v10010)(CUstream stream, CUstreamCaptureMode mode);
 typedef CUresult (*PFN_cuStreamBeginCapture_v10010_ptsz)(CUstream stream, CUstreamCaptureMode mode);
 typedef CUresult (*PFN_cuStreamBeginCaptureToGraph_v12030)(CUstream stream, CUgraph graph,
@@ -1086,10 +1179,12 @@ typedef CUresult (*PFN_cuStreamBeginCaptureToCig_v13010)(CUstream stream,
     CUstreamCigCaptureParams *params);
 typedef CUresult (*PFN_cuStreamBeginCaptureToCig_v13010_ptsz)(CUstream stream,
     CUstreamCigCaptureParams *params);
+/* required */
 typedef CUresult (*PFN_cuStreamEndCapture_v10000)(CUstream stream, CUgraph *graph);
 typedef CUresult (*PFN_cuStreamEndCapture_v10000_ptsz)(CUstream stream, CUgraph *graph);
 typedef CUresult (*PFN_cuStreamEndCaptureToCig_v13010)(CUstream stream);
 typedef CUresult (*PFN_cuStreamEndCaptureToCig_v13010_ptsz)(CUstream stream);
+/* required */
 typedef CUresult (*PFN_cuStreamIsCapturing_v10000)(CUstream stream, CUstreamCaptureStatus *status);
 typedef CUresult (*PFN_cuStreamIsCapturing_v10000_ptsz)(CUstream stream,
     CUstreamCaptureStatus *status);
@@ -1098,12 +1193,14 @@ typedef CUresult (*PFN_cuStreamGetCaptureInfo_v10010)(CUstream stream,
 typedef CUresult (*PFN_cuStreamGetCaptureInfo_v10010_ptsz)(CUstream stream,
     CUstreamCaptureStatus *status,
     cuuint64_t *id);
+/* cuStreamGetCaptureInfo_v2 */
 typedef CUresult (*PFN_cuStreamGetCaptureInfo_v11030)(CUstream stream,
     CUstreamCaptureStatus *status, cuuint64_t *id,
     CUgraph *graph, const CUgraphNode **dependencies, size_t *count);
 typedef CUresult (*PFN_cuStreamGetCaptureInfo_v11030_ptsz)(CUstream stream,
     CUstreamCaptureStatus *status,
     cuuint64_t *id, CUgraph *graph, const CUgraphNode **dependencies, size_t *count);
+/* cuStreamGetCaptureInfo_v3 */
 typedef CUresult (*PFN_cuStreamGetCaptureInfo_v12030)(CUstream stream,
     CUstreamCaptureStatus *status, cuuint64_t *id,
     CUgraph *graph, const CUgraphNode **dependencies, const CUgraphEdgeData **edges, size_t *count);
@@ -1117,22 +1214,26 @@ typedef CUresult (*PFN_cuStreamUpdateCaptureDependencies_v11030)(CUstream stream
 typedef CUresult (*PFN_cuStreamUpdateCaptureDependencies_v11030_ptsz)(CUstream stream,
     CUgraphNode *dependencies,
     size_t count, unsigned int flags);
+/* cuStreamUpdateCaptureDependencies_v2 */
 typedef CUresult (*PFN_cuStreamUpdateCaptureDependencies_v12030)(CUstream stream,
     CUgraphNode *dependencies,
     const CUgraphEdgeData *edges, size_t count, unsigned int flags);
 typedef CUresult (*PFN_cuStreamUpdateCaptureDependencies_v12030_ptsz)(CUstream stream,
     CUgraphNode *dependencies,
     const CUgraphEdgeData *edges, size_t count, unsigned int flags);
+/* required */
 typedef CUresult (*PFN_cuThreadExchangeStreamCaptureMode_v10010)(CUstreamCaptureMode *mode);
 
 /* ---- Stream memory operations ---- */
 
+/* page MEMOP */
 typedef CUresult (*PFN_cuStreamWaitValue32_v8000)(CUstream stream, CUdeviceptr address,
     cuuint32_t value,
     unsigned int flags);
 typedef CUresult (*PFN_cuStreamWaitValue32_v8000_ptsz)(CUstream stream, CUdeviceptr address,
     cuuint32_t value,
     unsigned int flags);
+/* cuStreamWaitValue32_v2 */
 typedef CUresult (*PFN_cuStreamWaitValue32_v11070)(CUstream stream, CUdeviceptr address,
     cuuint32_t value,
     unsigned int flags);
@@ -1145,6 +1246,7 @@ typedef CUresult (*PFN_cuStreamWaitValue64_v9000)(CUstream stream, CUdeviceptr a
 typedef CUresult (*PFN_cuStreamWaitValue64_v9000_ptsz)(CUstream stream, CUdeviceptr address,
     cuuint64_t value,
     unsigned int flags);
+/* cuStreamWaitValue64_v2 */
 typedef CUresult (*PFN_cuStreamWaitValue64_v11070)(CUstream stream, CUdeviceptr address,
     cuuint64_t value,
     unsigned int flags);
@@ -1157,6 +1259,7 @@ typedef CUresult (*PFN_cuStreamWriteValue32_v8000)(CUstream stream, CUdeviceptr 
 typedef CUresult (*PFN_cuStreamWriteValue32_v8000_ptsz)(CUstream stream, CUdeviceptr address,
     cuuint32_t value,
     unsigned int flags);
+/* cuStreamWriteValue32_v2 */
 typedef CUresult (*PFN_cuStreamWriteValue32_v11070)(CUstream stream, CUdeviceptr address,
     cuuint32_t value,
     unsigned int flags);
@@ -1169,6 +1272,7 @@ typedef CUresult (*PFN_cuStreamWriteValue64_v9000)(CUstream stream, CUdeviceptr 
 typedef CUresult (*PFN_cuStreamWriteValue64_v9000_ptsz)(CUstream stream, CUdeviceptr address,
     cuuint64_t value,
     unsigned int flags);
+/* cuStreamWriteValue64_v2 */
 typedef CUresult (*PFN_cuStreamWriteValue64_v11070)(CUstream stream, CUdeviceptr address,
     cuuint64_t value,
     unsigned int flags);
@@ -1179,6 +1283,7 @@ typedef CUresult (*PFN_cuStreamBatchMemOp_v8000)(CUstream stream, unsigned int c
     CUstreamBatchMemOpParams *operations, unsigned int flags);
 typedef CUresult (*PFN_cuStreamBatchMemOp_v8000_ptsz)(CUstream stream, unsigned int count,
     CUstreamBatchMemOpParams *operations, unsigned int flags);
+/* cuStreamBatchMemOp_v2 */
 typedef CUresult (*PFN_cuStreamBatchMemOp_v11070)(CUstream stream, unsigned int count,
     CUstreamBatchMemOpParams *operations, unsigned int flags);
 typedef CUresult (*PFN_cuStreamBatchMemOp_v11070_ptsz)(CUstream stream, unsigned int count,
@@ -1186,18 +1291,24 @@ typedef CUresult (*PFN_cuStreamBatchMemOp_v11070_ptsz)(CUstream stream, unsigned
 
 /* ---- Graphs ---- */
 
+/* page GRAPH */
+/* required */
 typedef CUresult (*PFN_cuGraphCreate_v10000)(CUgraph *graph, unsigned int flags);
+/* required */
 typedef CUresult (*PFN_cuGraphDestroy_v10000)(CUgraph graph);
 typedef CUresult (*PFN_cuGraphGetId_v13010)(CUgraph graph, unsigned int *id);
 typedef CUresult (*PFN_cuGraphNodeGetLocalId_v13010)(CUgraphNode node, unsigned int *id);
 typedef CUresult (*PFN_cuGraphNodeGetToolsId_v13010)(CUgraphNode node, unsigned long long *id);
+/* cuGraphInstantiate_v2 */
 typedef CUresult (*PFN_cuGraphInstantiate_v11000)(CUgraphExec *exec, CUgraph graph,
     CUgraphNode *error_node,
     char *log, size_t log_size);
 typedef CUresult (*PFN_cuGraphInstantiateWithFlags_v11040)(CUgraphExec *exec, CUgraph graph,
     unsigned long long flags);
+/* required */
 typedef CUresult (*PFN_cuGraphLaunch_v10000)(CUgraphExec exec, CUstream stream);
 typedef CUresult (*PFN_cuGraphLaunch_v10000_ptsz)(CUgraphExec exec, CUstream stream);
+/* required */
 typedef CUresult (*PFN_cuGraphExecDestroy_v10000)(CUgraphExec exec);
 typedef CUresult (*PFN_cuGraphExecGetId_v13010)(CUgraphExec exec, unsigned int *id);
 typedef CUresult (*PFN_cuGraphAddEventRecordNode_v11010)(CUgraphNode *node, CUgraph graph,
@@ -1251,41 +1362,57 @@ typedef CUresult (*PFN_cuGraphExecBatchMemOpNodeSetParams_v11070)(CUgraphExec ex
 
 /* ---- Memory ---- */
 
+/* page MEM */
+/* required cuMemGetInfo_v2 */
 typedef CUresult (*PFN_cuMemGetInfo_v3020)(size_t *free, size_t *total);
+/* required */
 typedef CUresult (*PFN_cuIpcGetMemHandle_v4010)(CUipcMemHandle *handle, CUdeviceptr address);
+/* cuIpcOpenMemHandle_v2 */
 typedef CUresult (*PFN_cuIpcOpenMemHandle_v11000)(CUdeviceptr *address, CUipcMemHandle handle,
     unsigned int flags);
+/* required */
 typedef CUresult (*PFN_cuIpcCloseMemHandle_v4010)(CUdeviceptr address);
+/* required cuMemAlloc_v2 */
 typedef CUresult (*PFN_cuMemAlloc_v3020)(CUdeviceptr *address, size_t bytes);
+/* required cuMemFree_v2 */
 typedef CUresult (*PFN_cuMemFree_v3020)(CUdeviceptr address);
+/* required */
 typedef CUresult (*PFN_cuMemHostAlloc_v2020)(void **memory, size_t bytes, unsigned int flags);
+/* required */
 typedef CUresult (*PFN_cuMemFreeHost_v2000)(void *memory);
+/* required cuMemHostRegister_v2 */
 typedef CUresult (*PFN_cuMemHostRegister_v6050)(void *memory, size_t bytes, unsigned int flags);
+/* required cuMemHostGetDevicePointer_v2 */
 typedef CUresult (*PFN_cuMemHostGetDevicePointer_v3020)(CUdeviceptr *address, void *memory,
     unsigned int flags);
+/* required */
 typedef CUresult (*PFN_cuMemsetD8Async_v3020)(CUdeviceptr destination, unsigned char value,
     size_t count,
     CUstream stream);
 typedef CUresult (*PFN_cuMemsetD8Async_v7000_ptsz)(CUdeviceptr destination, unsigned char value,
     size_t count,
     CUstream stream);
+/* required */
 typedef CUresult (*PFN_cuMemsetD32Async_v3020)(CUdeviceptr destination, unsigned int value,
     size_t count,
     CUstream stream);
 typedef CUresult (*PFN_cuMemsetD32Async_v7000_ptsz)(CUdeviceptr destination, unsigned int value,
     size_t count,
     CUstream stream);
+/* required cuMemcpyHtoDAsync_v2 */
 typedef CUresult (*PFN_cuMemcpyHtoDAsync_v3020)(CUdeviceptr destination, const void *source,
     size_t bytes,
     CUstream stream);
 typedef CUresult (*PFN_cuMemcpyHtoDAsync_v7000_ptsz)(CUdeviceptr destination, const void *source,
     size_t bytes,
     CUstream stream);
+/* required cuMemcpyDtoHAsync_v2 */
 typedef CUresult (*PFN_cuMemcpyDtoHAsync_v3020)(void *destination, CUdeviceptr source,
     size_t bytes, CUstream stream);
 typedef CUresult (*PFN_cuMemcpyDtoHAsync_v7000_ptsz)(void *destination, CUdeviceptr source,
     size_t bytes,
     CUstream stream);
+/* required cuMemcpyDtoDAsync_v2 */
 typedef CUresult (*PFN_cuMemcpyDtoDAsync_v3020)(CUdeviceptr destination, CUdeviceptr source,
     size_t bytes,
     CUstream stream);
@@ -1295,6 +1422,7 @@ typedef CUresult (*PFN_cuMemcpyDtoDAsync_v7000_ptsz)(CUdeviceptr destination, CU
 
 /* ---- Semaphores and memory of other APIs ---- */
 
+/* page EXTRES__INTEROP */
 typedef CUresult (*PFN_cuImportExternalSemaphore_v10000)(CUexternalSemaphore *semaphore,
     const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC *description);
 typedef CUresult (*PFN_cuDestroyExternalSemaphore_v10000)(CUexternalSemaphore semaphore);
@@ -1318,6 +1446,7 @@ typedef CUresult (*PFN_cuDestroyExternalMemory_v10000)(CUexternalMemory memory);
 
 /* ---- Checkpoints of processes ---- */
 
+/* page CHECKPOINT */
 typedef CUresult (*PFN_cuCheckpointProcessGetRestoreThreadId_v12080)(int pid, int *tid);
 typedef CUresult (*PFN_cuCheckpointProcessGetState_v12080)(int pid, CUprocessState *state);
 typedef CUresult (*PFN_cuCheckpointProcessLock_v12080)(int pid, CUcheckpointLockArgs *args);
@@ -1329,6 +1458,7 @@ typedef CUresult (*PFN_cuCheckpointOperationComplete_v13040)(CUcheckpointOperati
 
 /* ---- Core dumps of devices ---- */
 
+/* page COREDUMP */
 typedef CUresult (*PFN_cuCoredumpGetAttribute_v12010)(CUcoredumpSettings setting, void *value,
     size_t *size);
 typedef CUresult (*PFN_cuCoredumpGetAttributeGlobal_v12010)(CUcoredumpSettings setting,

@@ -5031,3 +5031,249 @@ macro_rules! parameters {
     (PFN_cuCoredumpDeregisterCompleteCallback_v13020 names) => { "handle" };
 }
 pub(crate) use parameters;
+/// Calls `$callback!` with the list, for code that needs a line for each entry point: the
+/// table in `symbols.rs` and the tests. The grammar of the list is no promise, and what is
+/// published expands it nowhere else: the tests have the feature that exports the macro.
+#[cfg_attr(feature = "__entry_points", macro_export)]
+#[doc(hidden)]
+macro_rules! for_each_entry_point {
+    ($callback:ident) => { $callback! {
+        INITIALIZE {
+            required cuInit PFN_cuInit_v2000;
+        }
+        VERSION {
+            required cuDriverGetVersion PFN_cuDriverGetVersion_v2020;
+        }
+        DRIVER__ENTRY__POINT {
+            optional cuGetProcAddress PFN_cuGetProcAddress_v11030;
+            optional cuGetProcAddress_v2 PFN_cuGetProcAddress_v12000;
+        }
+        ERROR {
+            required cuGetErrorName PFN_cuGetErrorName_v6000;
+            required cuGetErrorString PFN_cuGetErrorString_v6000;
+        }
+        LOGS {
+            optional cuLogsCurrent PFN_cuLogsCurrent_v12090;
+            optional cuLogsDumpToFile PFN_cuLogsDumpToFile_v12090;
+            optional cuLogsDumpToMemory PFN_cuLogsDumpToMemory_v12090;
+            optional cuLogsRegisterCallback PFN_cuLogsRegisterCallback_v12090, creates;
+            optional cuLogsUnregisterCallback PFN_cuLogsUnregisterCallback_v12090;
+        }
+        DEVICE {
+            required cuDeviceGet PFN_cuDeviceGet_v2000;
+            required cuDeviceGetCount PFN_cuDeviceGetCount_v2000;
+            required cuDeviceGetName PFN_cuDeviceGetName_v2000;
+            required cuDeviceGetUuid PFN_cuDeviceGetUuid_v9020;
+            optional cuDeviceGetUuid_v2 PFN_cuDeviceGetUuid_v11040;
+            optional cuDeviceGetLuid PFN_cuDeviceGetLuid_v10000;
+            required cuDeviceTotalMem_v2 (cuDeviceTotalMem) PFN_cuDeviceTotalMem_v3020;
+            required cuDeviceGetAttribute PFN_cuDeviceGetAttribute_v2000;
+            optional cuDeviceGetHostAtomicCapabilities PFN_cuDeviceGetHostAtomicCapabilities_v13000;
+        }
+        PEER__ACCESS {
+            optional cuDeviceGetP2PAtomicCapabilities PFN_cuDeviceGetP2PAtomicCapabilities_v13000;
+        }
+        MEM {
+            optional cuDeviceRegisterAsyncNotification PFN_cuDeviceRegisterAsyncNotification_v12040, creates;
+            optional cuDeviceUnregisterAsyncNotification PFN_cuDeviceUnregisterAsyncNotification_v12040;
+        }
+        PRIMARY__CTX {
+            required cuDevicePrimaryCtxRetain PFN_cuDevicePrimaryCtxRetain_v7000, creates;
+            required cuDevicePrimaryCtxRelease_v2 (cuDevicePrimaryCtxRelease) PFN_cuDevicePrimaryCtxRelease_v11000;
+            required cuDevicePrimaryCtxGetState PFN_cuDevicePrimaryCtxGetState_v7000;
+        }
+        CTX {
+            required cuCtxCreate_v2 (cuCtxCreate) PFN_cuCtxCreate_v3020, creates;
+            optional cuCtxCreate_v4 PFN_cuCtxCreate_v12050, creates;
+            required cuCtxDestroy_v2 (cuCtxDestroy) PFN_cuCtxDestroy_v4000;
+            required cuCtxGetCurrent PFN_cuCtxGetCurrent_v4000;
+            required cuCtxSetCurrent PFN_cuCtxSetCurrent_v4000;
+            required cuCtxPushCurrent_v2 (cuCtxPushCurrent) PFN_cuCtxPushCurrent_v4000;
+            required cuCtxPopCurrent_v2 (cuCtxPopCurrent) PFN_cuCtxPopCurrent_v4000;
+            required cuCtxGetDevice PFN_cuCtxGetDevice_v2000;
+            optional cuCtxGetDevice_v2 PFN_cuCtxGetDevice_v13000;
+            required cuCtxSynchronize PFN_cuCtxSynchronize_v2000;
+            optional cuCtxSynchronize_v2 PFN_cuCtxSynchronize_v13000;
+            required cuCtxGetStreamPriorityRange PFN_cuCtxGetStreamPriorityRange_v5050;
+            optional cuCtxGetId PFN_cuCtxGetId_v12000;
+            required cuCtxGetFlags PFN_cuCtxGetFlags_v7000;
+        }
+        GREEN__CONTEXTS {
+            optional cuCtxFromGreenCtx PFN_cuCtxFromGreenCtx_v12040, creates;
+            optional cuGreenCtxCreate PFN_cuGreenCtxCreate_v12040, creates;
+            optional cuGreenCtxDestroy PFN_cuGreenCtxDestroy_v12040;
+            optional cuGreenCtxGetId PFN_cuGreenCtxGetId_v12090;
+            optional cuDeviceGetDevResource PFN_cuDeviceGetDevResource_v12040;
+            optional cuCtxGetDevResource PFN_cuCtxGetDevResource_v12040;
+            optional cuGreenCtxGetDevResource PFN_cuGreenCtxGetDevResource_v12040;
+            optional cuDevSmResourceSplitByCount PFN_cuDevSmResourceSplitByCount_v12040;
+            optional cuDevSmResourceSplit PFN_cuDevSmResourceSplit_v13010;
+            optional cuDevResourceGenerateDesc PFN_cuDevResourceGenerateDesc_v12040;
+        }
+        CTX {
+            optional cuCtxRecordEvent PFN_cuCtxRecordEvent_v12050;
+            optional cuCtxWaitEvent PFN_cuCtxWaitEvent_v12050;
+        }
+        GREEN__CONTEXTS {
+            optional cuGreenCtxRecordEvent PFN_cuGreenCtxRecordEvent_v12040;
+            optional cuGreenCtxWaitEvent PFN_cuGreenCtxWaitEvent_v12040;
+            optional cuGreenCtxStreamCreate PFN_cuGreenCtxStreamCreate_v12050, creates;
+        }
+        EVENT {
+            required cuEventCreate PFN_cuEventCreate_v2000, creates;
+            required cuEventRecord PFN_cuEventRecord_v2000 PFN_cuEventRecord_v7000_ptsz;
+            optional cuEventRecordWithFlags PFN_cuEventRecordWithFlags_v11010 PFN_cuEventRecordWithFlags_v11010_ptsz;
+            required cuEventQuery PFN_cuEventQuery_v2000;
+            required cuEventSynchronize PFN_cuEventSynchronize_v2000;
+            required cuEventDestroy_v2 (cuEventDestroy) PFN_cuEventDestroy_v4000;
+            required cuEventElapsedTime PFN_cuEventElapsedTime_v2000;
+            optional cuEventElapsedTime_v2 PFN_cuEventElapsedTime_v12080;
+        }
+        MEM {
+            required cuIpcGetEventHandle PFN_cuIpcGetEventHandle_v4010;
+            required cuIpcOpenEventHandle PFN_cuIpcOpenEventHandle_v4010, creates;
+        }
+        STREAM {
+            required cuStreamCreate PFN_cuStreamCreate_v2000, creates;
+            required cuStreamCreateWithPriority PFN_cuStreamCreateWithPriority_v5050, creates;
+            required cuStreamDestroy_v2 (cuStreamDestroy) PFN_cuStreamDestroy_v4000;
+            required cuStreamQuery PFN_cuStreamQuery_v2000 PFN_cuStreamQuery_v7000_ptsz;
+            required cuStreamSynchronize PFN_cuStreamSynchronize_v2000 PFN_cuStreamSynchronize_v7000_ptsz;
+            required cuStreamWaitEvent PFN_cuStreamWaitEvent_v3020 PFN_cuStreamWaitEvent_v7000_ptsz;
+            required cuStreamGetPriority PFN_cuStreamGetPriority_v5050 PFN_cuStreamGetPriority_v7000_ptsz;
+            required cuStreamGetFlags PFN_cuStreamGetFlags_v5050 PFN_cuStreamGetFlags_v7000_ptsz;
+            optional cuStreamGetId PFN_cuStreamGetId_v12000 PFN_cuStreamGetId_v12000_ptsz;
+            required cuStreamGetCtx PFN_cuStreamGetCtx_v9020 PFN_cuStreamGetCtx_v9020_ptsz;
+            optional cuStreamGetCtx_v2 PFN_cuStreamGetCtx_v12050 PFN_cuStreamGetCtx_v12050_ptsz;
+        }
+        GREEN__CONTEXTS {
+            optional cuStreamGetGreenCtx PFN_cuStreamGetGreenCtx_v12040;
+        }
+        STREAM {
+            optional cuStreamGetDevice PFN_cuStreamGetDevice_v12080 PFN_cuStreamGetDevice_v12080_ptsz;
+        }
+        GREEN__CONTEXTS {
+            optional cuStreamGetDevResource PFN_cuStreamGetDevResource_v13010 PFN_cuStreamGetDevResource_v13010_ptsz;
+        }
+        STREAM {
+            optional cuStreamGetAttribute PFN_cuStreamGetAttribute_v11000 PFN_cuStreamGetAttribute_v11000_ptsz;
+            optional cuStreamSetAttribute PFN_cuStreamSetAttribute_v11000 PFN_cuStreamSetAttribute_v11000_ptsz;
+            optional cuStreamCopyAttributes PFN_cuStreamCopyAttributes_v11000 PFN_cuStreamCopyAttributes_v11000_ptsz;
+            optional cuStreamAddCallback PFN_cuStreamAddCallback_v5000 PFN_cuStreamAddCallback_v7000_ptsz;
+        }
+        EXEC {
+            required cuLaunchHostFunc PFN_cuLaunchHostFunc_v10000 PFN_cuLaunchHostFunc_v10000_ptsz;
+            optional cuLaunchHostFunc_v2 PFN_cuLaunchHostFunc_v13010 PFN_cuLaunchHostFunc_v13010_ptsz;
+        }
+        STREAM {
+            optional cuStreamAttachMemAsync PFN_cuStreamAttachMemAsync_v6000 PFN_cuStreamAttachMemAsync_v7000_ptsz;
+            required cuStreamBeginCapture_v2 (cuStreamBeginCapture) PFN_cuStreamBeginCapture_v10010 PFN_cuStreamBeginCapture_v10010_ptsz;
+            optional cuStreamBeginCaptureToGraph PFN_cuStreamBeginCaptureToGraph_v12030 PFN_cuStreamBeginCaptureToGraph_v12030_ptsz;
+            optional cuStreamBeginRecaptureToGraph PFN_cuStreamBeginRecaptureToGraph_v13030 PFN_cuStreamBeginRecaptureToGraph_v13030_ptsz;
+            optional cuStreamBeginCaptureToCig PFN_cuStreamBeginCaptureToCig_v13010 PFN_cuStreamBeginCaptureToCig_v13010_ptsz;
+            required cuStreamEndCapture PFN_cuStreamEndCapture_v10000 PFN_cuStreamEndCapture_v10000_ptsz, creates;
+            optional cuStreamEndCaptureToCig PFN_cuStreamEndCaptureToCig_v13010 PFN_cuStreamEndCaptureToCig_v13010_ptsz;
+            required cuStreamIsCapturing PFN_cuStreamIsCapturing_v10000 PFN_cuStreamIsCapturing_v10000_ptsz;
+            optional cuStreamGetCaptureInfo PFN_cuStreamGetCaptureInfo_v10010 PFN_cuStreamGetCaptureInfo_v10010_ptsz;
+            optional cuStreamGetCaptureInfo_v2 PFN_cuStreamGetCaptureInfo_v11030 PFN_cuStreamGetCaptureInfo_v11030_ptsz;
+            optional cuStreamGetCaptureInfo_v3 PFN_cuStreamGetCaptureInfo_v12030 PFN_cuStreamGetCaptureInfo_v12030_ptsz;
+            optional cuStreamUpdateCaptureDependencies PFN_cuStreamUpdateCaptureDependencies_v11030 PFN_cuStreamUpdateCaptureDependencies_v11030_ptsz;
+            optional cuStreamUpdateCaptureDependencies_v2 PFN_cuStreamUpdateCaptureDependencies_v12030 PFN_cuStreamUpdateCaptureDependencies_v12030_ptsz;
+            required cuThreadExchangeStreamCaptureMode PFN_cuThreadExchangeStreamCaptureMode_v10010;
+        }
+        MEMOP {
+            optional cuStreamWaitValue32 PFN_cuStreamWaitValue32_v8000 PFN_cuStreamWaitValue32_v8000_ptsz;
+            optional cuStreamWaitValue32_v2 PFN_cuStreamWaitValue32_v11070 PFN_cuStreamWaitValue32_v11070_ptsz;
+            optional cuStreamWaitValue64 PFN_cuStreamWaitValue64_v9000 PFN_cuStreamWaitValue64_v9000_ptsz;
+            optional cuStreamWaitValue64_v2 PFN_cuStreamWaitValue64_v11070 PFN_cuStreamWaitValue64_v11070_ptsz;
+            optional cuStreamWriteValue32 PFN_cuStreamWriteValue32_v8000 PFN_cuStreamWriteValue32_v8000_ptsz;
+            optional cuStreamWriteValue32_v2 PFN_cuStreamWriteValue32_v11070 PFN_cuStreamWriteValue32_v11070_ptsz;
+            optional cuStreamWriteValue64 PFN_cuStreamWriteValue64_v9000 PFN_cuStreamWriteValue64_v9000_ptsz;
+            optional cuStreamWriteValue64_v2 PFN_cuStreamWriteValue64_v11070 PFN_cuStreamWriteValue64_v11070_ptsz;
+            optional cuStreamBatchMemOp PFN_cuStreamBatchMemOp_v8000 PFN_cuStreamBatchMemOp_v8000_ptsz;
+            optional cuStreamBatchMemOp_v2 PFN_cuStreamBatchMemOp_v11070 PFN_cuStreamBatchMemOp_v11070_ptsz;
+        }
+        GRAPH {
+            required cuGraphCreate PFN_cuGraphCreate_v10000, creates;
+            required cuGraphDestroy PFN_cuGraphDestroy_v10000;
+            optional cuGraphGetId PFN_cuGraphGetId_v13010;
+            optional cuGraphNodeGetLocalId PFN_cuGraphNodeGetLocalId_v13010;
+            optional cuGraphNodeGetToolsId PFN_cuGraphNodeGetToolsId_v13010;
+            optional cuGraphInstantiate_v2 (cuGraphInstantiate) PFN_cuGraphInstantiate_v11000, creates;
+            optional cuGraphInstantiateWithFlags PFN_cuGraphInstantiateWithFlags_v11040, creates;
+            required cuGraphLaunch PFN_cuGraphLaunch_v10000 PFN_cuGraphLaunch_v10000_ptsz;
+            required cuGraphExecDestroy PFN_cuGraphExecDestroy_v10000;
+            optional cuGraphExecGetId PFN_cuGraphExecGetId_v13010;
+            optional cuGraphAddEventRecordNode PFN_cuGraphAddEventRecordNode_v11010, creates;
+            optional cuGraphAddEventWaitNode PFN_cuGraphAddEventWaitNode_v11010, creates;
+            optional cuGraphEventRecordNodeGetEvent PFN_cuGraphEventRecordNodeGetEvent_v11010;
+            optional cuGraphEventRecordNodeSetEvent PFN_cuGraphEventRecordNodeSetEvent_v11010;
+            optional cuGraphEventWaitNodeGetEvent PFN_cuGraphEventWaitNodeGetEvent_v11010;
+            optional cuGraphEventWaitNodeSetEvent PFN_cuGraphEventWaitNodeSetEvent_v11010;
+            optional cuGraphExecEventRecordNodeSetEvent PFN_cuGraphExecEventRecordNodeSetEvent_v11010;
+            optional cuGraphExecEventWaitNodeSetEvent PFN_cuGraphExecEventWaitNodeSetEvent_v11010;
+            optional cuGraphAddHostNode PFN_cuGraphAddHostNode_v10000, creates;
+            optional cuGraphHostNodeGetParams PFN_cuGraphHostNodeGetParams_v10000;
+            optional cuGraphHostNodeSetParams PFN_cuGraphHostNodeSetParams_v10000;
+            optional cuGraphExecHostNodeSetParams PFN_cuGraphExecHostNodeSetParams_v10020;
+            optional cuGraphAddExternalSemaphoresSignalNode PFN_cuGraphAddExternalSemaphoresSignalNode_v11020, creates;
+            optional cuGraphExternalSemaphoresSignalNodeGetParams PFN_cuGraphExternalSemaphoresSignalNodeGetParams_v11020;
+            optional cuGraphExternalSemaphoresSignalNodeSetParams PFN_cuGraphExternalSemaphoresSignalNodeSetParams_v11020;
+            optional cuGraphExecExternalSemaphoresSignalNodeSetParams PFN_cuGraphExecExternalSemaphoresSignalNodeSetParams_v11020;
+            optional cuGraphAddExternalSemaphoresWaitNode PFN_cuGraphAddExternalSemaphoresWaitNode_v11020, creates;
+            optional cuGraphExternalSemaphoresWaitNodeGetParams PFN_cuGraphExternalSemaphoresWaitNodeGetParams_v11020;
+            optional cuGraphExternalSemaphoresWaitNodeSetParams PFN_cuGraphExternalSemaphoresWaitNodeSetParams_v11020;
+            optional cuGraphExecExternalSemaphoresWaitNodeSetParams PFN_cuGraphExecExternalSemaphoresWaitNodeSetParams_v11020;
+            optional cuGraphAddBatchMemOpNode PFN_cuGraphAddBatchMemOpNode_v11070, creates;
+            optional cuGraphBatchMemOpNodeGetParams PFN_cuGraphBatchMemOpNodeGetParams_v11070;
+            optional cuGraphBatchMemOpNodeSetParams PFN_cuGraphBatchMemOpNodeSetParams_v11070;
+            optional cuGraphExecBatchMemOpNodeSetParams PFN_cuGraphExecBatchMemOpNodeSetParams_v11070;
+        }
+        MEM {
+            required cuMemGetInfo_v2 (cuMemGetInfo) PFN_cuMemGetInfo_v3020;
+            required cuIpcGetMemHandle PFN_cuIpcGetMemHandle_v4010;
+            optional cuIpcOpenMemHandle_v2 (cuIpcOpenMemHandle) PFN_cuIpcOpenMemHandle_v11000;
+            required cuIpcCloseMemHandle PFN_cuIpcCloseMemHandle_v4010;
+            required cuMemAlloc_v2 (cuMemAlloc) PFN_cuMemAlloc_v3020;
+            required cuMemFree_v2 (cuMemFree) PFN_cuMemFree_v3020;
+            required cuMemHostAlloc PFN_cuMemHostAlloc_v2020;
+            required cuMemFreeHost PFN_cuMemFreeHost_v2000;
+            required cuMemHostRegister_v2 (cuMemHostRegister) PFN_cuMemHostRegister_v6050;
+            required cuMemHostGetDevicePointer_v2 (cuMemHostGetDevicePointer) PFN_cuMemHostGetDevicePointer_v3020;
+            required cuMemsetD8Async PFN_cuMemsetD8Async_v3020 PFN_cuMemsetD8Async_v7000_ptsz;
+            required cuMemsetD32Async PFN_cuMemsetD32Async_v3020 PFN_cuMemsetD32Async_v7000_ptsz;
+            required cuMemcpyHtoDAsync_v2 (cuMemcpyHtoDAsync) PFN_cuMemcpyHtoDAsync_v3020 PFN_cuMemcpyHtoDAsync_v7000_ptsz;
+            required cuMemcpyDtoHAsync_v2 (cuMemcpyDtoHAsync) PFN_cuMemcpyDtoHAsync_v3020 PFN_cuMemcpyDtoHAsync_v7000_ptsz;
+            required cuMemcpyDtoDAsync_v2 (cuMemcpyDtoDAsync) PFN_cuMemcpyDtoDAsync_v3020 PFN_cuMemcpyDtoDAsync_v7000_ptsz;
+        }
+        EXTRES__INTEROP {
+            optional cuImportExternalSemaphore PFN_cuImportExternalSemaphore_v10000, creates;
+            optional cuDestroyExternalSemaphore PFN_cuDestroyExternalSemaphore_v10000;
+            optional cuSignalExternalSemaphoresAsync PFN_cuSignalExternalSemaphoresAsync_v10000 PFN_cuSignalExternalSemaphoresAsync_v10000_ptsz;
+            optional cuWaitExternalSemaphoresAsync PFN_cuWaitExternalSemaphoresAsync_v10000 PFN_cuWaitExternalSemaphoresAsync_v10000_ptsz;
+            optional cuImportExternalMemory PFN_cuImportExternalMemory_v10000, creates;
+            optional cuExternalMemoryGetMappedBuffer PFN_cuExternalMemoryGetMappedBuffer_v10000;
+            optional cuDestroyExternalMemory PFN_cuDestroyExternalMemory_v10000;
+        }
+        CHECKPOINT {
+            optional cuCheckpointProcessGetRestoreThreadId PFN_cuCheckpointProcessGetRestoreThreadId_v12080;
+            optional cuCheckpointProcessGetState PFN_cuCheckpointProcessGetState_v12080;
+            optional cuCheckpointProcessLock PFN_cuCheckpointProcessLock_v12080;
+            optional cuCheckpointProcessCheckpoint PFN_cuCheckpointProcessCheckpoint_v12080;
+            optional cuCheckpointProcessRestore PFN_cuCheckpointProcessRestore_v12080;
+            optional cuCheckpointProcessUnlock PFN_cuCheckpointProcessUnlock_v12080;
+            optional cuCheckpointOperationComplete PFN_cuCheckpointOperationComplete_v13040;
+        }
+        COREDUMP {
+            optional cuCoredumpGetAttribute PFN_cuCoredumpGetAttribute_v12010;
+            optional cuCoredumpGetAttributeGlobal PFN_cuCoredumpGetAttributeGlobal_v12010;
+            optional cuCoredumpSetAttribute PFN_cuCoredumpSetAttribute_v12010;
+            optional cuCoredumpSetAttributeGlobal PFN_cuCoredumpSetAttributeGlobal_v12010;
+            optional cuCoredumpRegisterStartCallback PFN_cuCoredumpRegisterStartCallback_v13020, creates;
+            optional cuCoredumpRegisterCompleteCallback PFN_cuCoredumpRegisterCompleteCallback_v13020, creates;
+            optional cuCoredumpDeregisterStartCallback PFN_cuCoredumpDeregisterStartCallback_v13020;
+            optional cuCoredumpDeregisterCompleteCallback PFN_cuCoredumpDeregisterCompleteCallback_v13020;
+        }
+    } };
+}
+pub(crate) use for_each_entry_point;

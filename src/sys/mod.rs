@@ -55,7 +55,5 @@ mod version;
 pub use bindings::*;
 #[cfg(doc)]
 pub(crate) use symbols::calls;
-#[cfg(feature = "observe")]
-pub(crate) use symbols::for_each_entry_point;
 pub use symbols::{ENTRY_POINTS, EntryPoint, EntryPointType, Function, Symbols, functions};
 pub use version::Version;
