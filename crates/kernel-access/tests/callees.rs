@@ -1,12 +1,16 @@
-//! A call of a function that never returns ends a thread, where the image says which function it is.
+//! Calls of the driver's functions, where the image says which function it is: of one that never returns,
+//! which ends the thread, and of those that print, and that get memory and give it back.
 
 mod common;
 
 use common::{cubin_of, cubin_with};
-use cuda_kernel_access::code::{Code, NoCode};
+use cuda_kernel_access::code::{Code, Launch, NoCode};
 use cuda_kernel_access::container::{Cubin, Error};
+use cuda_kernel_access::decode::AccessKind;
 use cuda_kernel_access::flow::NoGraph;
 use cuda_kernel_access::parameters::bytes_read;
+use cuda_kernel_access::ptx::Module;
+use cuda_kernel_access::touch::{may_touch, summary, surely_touched};
 
 /// Instructions of sm_90.
 const NUMBER: u128 = 0x000f_e200_0000_0f00_0000_0000_0000_7802; // MOV R0, 0x0
@@ -27,11 +31,21 @@ fn branch(distance: u128) -> u128 {
     0x000f_ea00_0380_0000_0000_0000_0000_8947 | (distance * 4) << 16
 }
 
-const SYMBOLS: [&str; 3] = ["", "__assertfail", "vprintf"];
+const SYMBOLS: [&str; 7] = ["", "__assertfail", "vprintf", "malloc", "free", "$str", "variable"];
 
 /// A cubin whose bank of addresses has at each place that of a symbol: its number, whether it is
 /// outside of the image, the relocation's kind and what is added to it.
 fn image(code: &[u128], table: &[(u64, u64, bool, u64, u64)], added: bool) -> Vec<u8> {
+    image_with(code, table, added, b"")
+}
+
+/// The same with what is in each variable.
+fn image_with(
+    code: &[u128],
+    table: &[(u64, u64, bool, u64, u64)],
+    added: bool,
+    text: &[u8],
+) -> Vec<u8> {
     let code: Vec<u8> = code.iter().flat_map(|word| word.to_le_bytes()).collect();
     let mut names = Vec::new();
     let mut symbols = vec![0; 24];
@@ -39,8 +53,9 @@ fn image(code: &[u128], table: &[(u64, u64, bool, u64, u64)], added: bool) -> Ve
         if !name.is_empty() {
             let inside = table.iter().any(|entry| SYMBOLS[entry.1 as usize] == name && !entry.2);
             symbols.extend((names.len() as u32).to_le_bytes());
-            symbols.extend([0x12, 0, u8::from(inside), 0]);
-            symbols.extend([0; 16]);
+            // The sixth section has all variables.
+            symbols.extend([0x12, 0, if inside { 6 } else { 0 }, 0]);
+            symbols.extend([1, text.len() as u64].map(u64::to_le_bytes).concat());
         }
         names.extend(name.as_bytes());
         names.push(0);
@@ -54,8 +69,13 @@ fn image(code: &[u128], table: &[(u64, u64, bool, u64, u64)], added: bool) -> Ve
         }
     }
     let section = if added { ".rela.nv.constant4" } else { ".rel.nv.constant4" };
-    let more: [(&str, &[u8]); 3] =
-        [(".symtab", &symbols), (".strtab", &names), (section, &relocations)];
+    let init = [b"x", text].concat();
+    let more: [(&str, &[u8]); 4] = [
+        (".symtab", &symbols),
+        (".strtab", &names),
+        (section, &relocations),
+        (".nv.global.init", &init),
+    ];
     cubin_with(90, 7, &[("kernel", &code, &[(0, 8)])], &more)
 }
 
@@ -95,7 +115,8 @@ fn a_failed_assertion_ends_the_thread() {
 fn other_functions_are_not_known() {
     let program = [number(0x30), LOAD, HERE, CALL, END];
     for (table, why) in [
-        (vec![(0x30, 2, true, 2, 0)], "it is another function"),
+        (vec![(0x30, 6, true, 2, 0)], "it is another function"),
+        (vec![(0x30, 1, true, 2, 0), (0x30, 2, true, 2, 0)], "it is one of two"),
         (vec![(0x30, 1, false, 2, 0)], "a function of that name is in the image"),
         (vec![(0x30, 1, true, 3, 0)], "it is another kind of address"),
         (vec![(0x30, 1, true, 2, 16)], "it is a place in the function"),
@@ -143,10 +164,134 @@ fn calls_follow_each_other() {
     assert_eq!(bytes_read(90, &cubin.kernels[0]), Ok(Vec::new()));
 }
 
+const MALLOC: (u64, u64, bool, u64, u64) = (0x38, 3, true, 2, 0);
+const FREE: (u64, u64, bool, u64, u64) = (0x40, 4, true, 2, 0);
+const TEXT: (u64, u64, bool, u64, u64) = (0x8, 5, false, 2, 0);
+const VARIABLE: (u64, u64, bool, u64, u64) = (0x10, 6, false, 2, 0);
+
+const OUT: u128 = 0x000e_2200_0000_0a00_0000_8400_ff10_7b82; // LDC.64 R16, c[0x0][0x210]
+const SIZE: u128 = OUT & !(0xff << 16) | 4 << 16; // LDC.64 R4, c[0x0][0x210]
+const FORMAT: u128 = 0x000f_e400_0000_0a00_0100_0200_0004_7ab9; // ULDC.64 UR4, c[0x4][0x8]
+const LOWER: u128 = 0x000f_e400_0f8e_00ff_0000_0004_ff04_7e24; // IMAD.U32 R4, RZ, RZ, UR4
+const UPPER: u128 = 0x000f_e400_0f8e_00ff_0000_0005_ff05_7e24; // IMAD.U32 R5, RZ, RZ, UR5
+const STORE: u128 = 0x000f_e200_0c10_1906_0000_0006_1000_7986; // STG.E desc[UR6][R16.64], R6
+const STORE_THERE: u128 = STORE & !(0xff << 24) | 4 << 24; // STG.E desc[UR6][R4.64], R6
+const OUT_AT: u64 = 0x7f12_0000_0000;
+
+/// Of each access of a launch: its kind, its bytes, and whether one is surely made.
+fn accesses(
+    program: &[u128],
+    table: &[(u64, u64, bool, u64, u64)],
+    text: &[u8],
+) -> Vec<(AccessKind, Option<std::ops::Range<u64>>, bool)> {
+    let image = image_with(program, table, true, text);
+    let cubin = Cubin::parse(&image).expect("an image");
+    let code = Code::new(90, &cubin.kernels[0]).expect("known");
+    let launch = Launch::new([1; 3], [1; 3], OUT_AT.to_le_bytes());
+    let sure = surely_touched(&code, &launch);
+    let spans = may_touch(&code, &launch).expect("known").into_iter();
+    spans
+        .map(|span| {
+            let is_sure = sure.iter().any(|touch| touch.at == span.at);
+            (span.kind, span.bytes, is_sure)
+        })
+        .collect()
+}
+
+const WRITES: (AccessKind, Option<std::ops::Range<u64>>, bool) =
+    (AccessKind::Write, Some(OUT_AT..OUT_AT + 4), true);
+const READS: (AccessKind, Option<std::ops::Range<u64>>, bool) = (AccessKind::Read, None, false);
+
+/// What is printed is read if it is a text, which may be anywhere.
+#[test]
+fn printing_numbers_touches_nothing() {
+    let program = [OUT, number(0x28), LOAD, FORMAT, LOWER, UPPER, HERE, CALL, STORE, END];
+    let table = [PRINT, TEXT];
+    for numbers in ["", "i", "%d\n", "100 %%", "%5.2f%-+ #0*.*llx%c%p%hhu"] {
+        assert_eq!(accesses(&program, &table, numbers.as_bytes()), [WRITES], "{numbers}");
+        let whole = format!("{numbers}\0%s");
+        assert_eq!(accesses(&program, &table, whole.as_bytes()), [WRITES], "{numbers}");
+    }
+    for texts in ["%s", "%d %s", "%-10s", "%%%s", "%.*s", "%n", "%ls", "%", "%5", "%S", "%@"] {
+        assert_eq!(accesses(&program, &table, texts.as_bytes()), [READS, WRITES], "{texts}");
+    }
+    // A variable may have been changed, and of another format nothing is known.
+    let elsewhere = FORMAT ^ 6 << 40;
+    for (at, one, why) in [
+        (3, elsewhere, "it is a variable"),
+        (3, HERE, "nothing is loaded"),
+        (4, LOWER ^ 1 << 32, "the halves are swapped"),
+        (5, LOWER & !(0xff << 16) | 5 << 16, "both halves are the same"),
+        (4, LOWER & !0xf000, "it is moved on a condition"),
+        (6, SIZE, "it is overwritten"),
+    ] {
+        let mut program = program;
+        program[at] = one;
+        let table = [PRINT, TEXT, VARIABLE];
+        assert_eq!(accesses(&program, &table, b"%d"), [READS, WRITES], "{why}");
+    }
+}
+
+/// The result is no address of the caller's, and the registers of the caller stay.
+#[test]
+fn memory_of_the_driver_is_that_of_no_parameter() {
+    let program = [OUT, SIZE, number(0x38), LOAD, HERE, CALL, STORE, STORE_THERE, END];
+    let anywhere = (AccessKind::Write, None, false);
+    assert_eq!(accesses(&program, &[MALLOC], b""), [WRITES, anywhere.clone()]);
+    let image = image(&program, &[MALLOC], true);
+    let cubin = Cubin::parse(&image).expect("an image");
+    let found = summary(&Code::new(90, &cubin.kernels[0]).expect("known")).expect("known");
+    let word = found.words[0];
+    assert!(word.as_base.written && !word.uses.other && found.memory.written, "{found:?}");
+    let program = [OUT, SIZE, number(0x40), LOAD, HERE, CALL, STORE, END];
+    assert_eq!(accesses(&program, &[FREE], b""), [WRITES]);
+    // Without the call the second store is where the parameter says.
+    let program = [OUT, SIZE, STORE, STORE_THERE, END];
+    assert_eq!(accesses(&program, &[], b""), [WRITES, WRITES]);
+}
+
+/// The same of PTX.
+#[test]
+fn text_calls_functions_of_the_driver() {
+    let spans = |call: &str| {
+        let text = format!(
+            ".version 8.0\n.target sm_80\n.address_size 64
+            .extern .func (.param .b32 r) vprintf (.param .b64 a, .param .b64 b);
+            .extern .func (.param .b64 r) malloc (.param .b64 a);
+            .extern .func free (.param .b64 a);
+            .visible .entry k(.param .u64 out) {{ .reg .b64 %rd<5>; .reg .b32 %r<5>;
+            ld.param.u64 %rd1, [out]; mov.u64 %rd2, %rd1; mov.u32 %r1, 1;
+            {{ .param .b64 p; st.param.b64 [p], %rd1; .param .b64 q; st.param.b64 [q], %rd1;
+            .param .b32 s; .param .b64 w; {call} }}
+            st.global.u32 [%rd1], 5; st.global.u32 [%rd2], %r1; ret; }}"
+        );
+        let module = Module::parse(&text).expect("a module");
+        let code = Code::from_ptx(&module, "k")?;
+        let launch = Launch::new([1; 3], [1; 3], OUT_AT.to_le_bytes());
+        let spans = may_touch(&code, &launch).expect("known").into_iter();
+        Ok::<_, NoCode>(spans.map(|span| (span.kind, span.bytes)).collect::<Vec<_>>())
+    };
+    let write = (WRITES.0, WRITES.1);
+    let printing = "call.uni (s), vprintf, (p, q); ld.param.b32 %r1, [s];";
+    let expected = vec![(READS.0, None), write.clone(), write.clone()];
+    assert_eq!(spans(printing), Ok(expected));
+    let getting = "call.uni (w), malloc, (p); ld.param.b64 %rd2, [w];";
+    assert_eq!(spans(getting), Ok(vec![write.clone(), (WRITES.0, None)]));
+    assert_eq!(spans("call.uni free, (p);"), Ok(vec![write.clone(), write]));
+    for other in [
+        "call.uni (s), other, (p);",
+        "call.uni (p, q), malloc, (p);",
+        "call.uni (w), malloc, (p); ld.param.b32 %r1, [w];",
+        "call.uni (s), free, (p);",
+    ] {
+        assert!(spans(other).is_err(), "{other}");
+    }
+}
+
 #[test]
 fn a_damaged_table_is_an_error() {
     let damaged = Err(Error::Damaged("a cubin's table of addresses"));
-    for symbol in [3, 0xffff_ffff] {
+    for symbol in [7, 0xffff_ffff] {
         let mut whole = image(&[END], &[ASSERT], true);
         let relocation = (0x30_u64.to_le_bytes(), (1_u64 << 32 | 2).to_le_bytes());
         let wanted = [relocation.0, relocation.1].concat();

@@ -46,12 +46,28 @@ pub struct Kernel<'a> {
     /// Constant bank 2, in which the compiler keeps numbers of this kernel. `None` if there is none,
     /// or the driver fills in some of it.
     pub constants: Option<&'a [u8]>,
+    /// What the driver puts the addresses of into constant bank 4, by the places there.
+    pub symbols: Vec<(u32, Symbol<'a>)>,
     /// Where in constant bank 4 the addresses of functions are that never return: of `__assertfail`,
     /// which an `assert` calls.
     pub never_return: Vec<u32>,
     /// The branches to computed places, by their offsets in the code, with all places that each may
     /// go to. Of a branch that is not here the image does not say.
     pub indirect_branches: Vec<(u32, Vec<u32>)>,
+}
+
+/// A variable of the module, or a function of the driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Symbol<'a> {
+    /// Its name, mangled.
+    pub name: &'a str,
+    /// Whether the image has it. Otherwise it is the driver's, or another image's.
+    pub is_inside: bool,
+    /// How many bytes it has, as far as the image says.
+    pub size: u64,
+    /// What is in it at first. `None` for zeros, and for what is not in the image.
+    pub bytes: Option<&'a [u8]>,
 }
 
 /// Machine code for one architecture.
@@ -197,7 +213,11 @@ impl<'a> Cubin<'a> {
         for section in &sections {
             named.push((damaged(text(names, section.name.into()), "a section's name")?, section));
         }
-        let never_return = damaged(never_return(image, &named), "a cubin's table of addresses")?;
+        let symbols = damaged(symbols(image, &named), "a cubin's table of addresses")?;
+        let is_without_return =
+            |(_, of): &&(u32, Symbol<'_>)| !of.is_inside && of.name == NEVER_RETURNS;
+        let never_return: Vec<u32> =
+            symbols.iter().filter(is_without_return).map(|(place, _)| *place).collect();
         let called = called(image, &named).unwrap_or_default();
         let mut kernels = Vec::new();
         for (name, section) in &named {
@@ -210,6 +230,7 @@ impl<'a> Cubin<'a> {
                 parameters: Vec::new(),
                 parameter_bank: None,
                 constants: None,
+                symbols: symbols.clone(),
                 never_return: never_return.clone(),
                 indirect_branches: Vec::new(),
             };
@@ -268,9 +289,8 @@ fn called<'a>(image: &'a [u8], sections: &[(&str, &Section)]) -> Option<BTreeSet
     Some(symbols.iter().filter_map(|symbol| is_called(symbol)).collect())
 }
 
-/// Where the driver fills in the address of a function in constant bank 4 from which no thread comes
-/// back. `None` if the bank's table is damaged.
-fn never_return(image: &[u8], sections: &[(&str, &Section)]) -> Option<Vec<u32>> {
+/// What the driver fills in addresses of in constant bank 4. `None` if the bank's table is damaged.
+fn symbols<'a>(image: &'a [u8], sections: &[(&str, &Section)]) -> Option<Vec<(u32, Symbol<'a>)>> {
     /// An address of 64 bits.
     const ADDRESS: u64 = 2;
     let bytes = |wanted: &str| {
@@ -284,15 +304,17 @@ fn never_return(image: &[u8], sections: &[(&str, &Section)]) -> Option<Vec<u32>>
         for entry in table?.chunks_exact(size) {
             let (place, info) = (u64(entry, 0)?, u64(entry, 8)?);
             let symbol = slice(symbols, (info >> 32).checked_mul(24)?, 24)?;
-            let is_outside = u16(symbol, 6)? == 0;
             let is_itself = entry.get(16..).is_none_or(|added| added.iter().all(|&byte| byte == 0));
-            if info & u64::from(u32::MAX) == ADDRESS
-                && is_outside
-                && is_itself
-                && text(names, u32(symbol, 0)?.into())? == NEVER_RETURNS
-            {
-                places.push(u32::try_from(place).ok()?);
+            if info & u64::from(u32::MAX) != ADDRESS || !is_itself {
+                continue;
             }
+            let (section, value, size) = (u16(symbol, 6)?, u64(symbol, 8)?, u64(symbol, 16)?);
+            let within = sections.get(usize::from(section)).filter(|_| section != 0);
+            let within = within.filter(|(_, of)| of.bytes() > 0);
+            let bytes =
+                within.and_then(|(_, of)| slice(slice(image, of.offset, of.size)?, value, size));
+            let (name, is_inside) = (text(names, u32(symbol, 0)?.into())?, section != 0);
+            places.push((u32::try_from(place).ok()?, Symbol { name, is_inside, size, bytes }));
         }
     }
     Some(places)

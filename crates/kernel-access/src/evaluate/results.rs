@@ -13,12 +13,13 @@ const FRACTIONS: [&str; 14] = [
     "DMUL", "DFMA", "DMMA",
 ];
 
-/// Products of matrices that are in the memory of a block, and the states of barriers and of the memory
-/// of a tensor core: no address is made from a parameter by them.
-const NEVER_OF_PARAMETERS: [&str; 6] = ["HGMMA", "IGMMA", "BGMMA", "QGMMA", "SYNCS", "UTCATOMSWS"];
+/// Products of matrices that are in the memory of a block, the states of barriers and of the memory
+/// of a tensor core, and what functions of the driver return: no address is made from a parameter by them.
+const NEVER_OF_PARAMETERS: [&str; 9] =
+    ["HGMMA", "IGMMA", "BGMMA", "QGMMA", "SYNCS", "UTCATOMSWS", "vprintf", "malloc", "free"];
 
 /// Those that write as many registers as the decoder says.
-const EXACT: [&str; 3] = ["HGMMA", "QGMMA", "MOV"];
+const EXACT: [&str; 4] = ["HGMMA", "QGMMA", "MOV", "malloc"];
 
 impl Evaluator<'_> {
     /// What the instruction writes.
@@ -269,7 +270,7 @@ impl Evaluator<'_> {
             words.forget_address();
         }
         let Some((mut register, count)) = one.destination else { return (Vec::new(), Vec::new()) };
-        if matches!(one.operation, Operation::Computed) && count == 2 {
+        if matches!(one.operation, Operation::Computed | Operation::Other("malloc")) && count == 2 {
             // It may be an address.
             let form = self.double(&words);
             if let Some(halves) = self.halves(state, form) {

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::translate::{Named, Passed, Piece, Translator};
 use super::{PtxError, parse};
+use crate::callees::driver_reads;
 use crate::container::NEVER_RETURNS;
 use crate::decode::{Comparison, Operand, Operation, Predicate, Register};
 
@@ -79,6 +80,37 @@ impl<'a> Translator<'_, 'a> {
         self.emit(Operation::Move { wide }, Some((to, if wide { 2 } else { 1 })), vec![from]);
     }
 
+    /// A function of the driver, which works on memory of the driver.
+    fn call_of_driver(
+        &mut self,
+        name: &str,
+        returned: &[parse::Operand<'a>],
+    ) -> Result<(), PtxError> {
+        let (operation, bytes) = match name {
+            // It reads a text that it prints.
+            "vprintf" => (Operation::Access(driver_reads()), 4),
+            "malloc" => (Operation::Other("malloc"), 8),
+            "free" => (Operation::Other("free"), 0),
+            _ => return Err(PtxError::Call(self.line)),
+        };
+        self.results.clear();
+        let result = match returned {
+            [] => None,
+            [parse::Operand::Name(name)] if bytes > 0 => match self.named(name)? {
+                Some(Named::Passed(own @ Passed::Own(number))) => {
+                    self.results.insert(number, own);
+                    Some(self.passes(own, 0, bytes)?)
+                }
+                Some(Named::Register(bits, to)) if bits == 8 * bytes => Some(to),
+                _ => return self.operands(),
+            },
+            _ => return self.operands(),
+        };
+        let count = if bytes == 8 { 2 } else { 1 };
+        self.emit(operation, result.map(|first| (first, count)), Vec::new());
+        Ok(())
+    }
+
     pub(super) fn call(&mut self, operands: &[parse::Operand<'a>]) -> Result<(), PtxError> {
         let none: &[parse::Operand<'a>] = &[];
         let (returned, name, arguments) = match operands {
@@ -101,7 +133,7 @@ impl<'a> Translator<'_, 'a> {
                 self.emit(Operation::Exit, None, Vec::new());
                 return Ok(());
             }
-            None => return Err(PtxError::Call(self.line)),
+            None => return self.call_of_driver(name, returned),
         };
         let of = self.module.functions.get(callee).ok_or(PtxError::Call(self.line))?;
         if of.parameters.len() != arguments.len() || of.returns.len() != returned.len() {
