@@ -8,6 +8,11 @@ use crate::arg::Ptr;
 use crate::machine::call_frame::CallFrame;
 use crate::sync::lock;
 
+exports! { $ [driver_log]
+    cuLogsCurrent => logs_current;
+    cuLogsDumpToMemory => logs_dump_to_memory;
+}
+
 pub(crate) mod lines;
 
 pub(crate) fn logs_current(

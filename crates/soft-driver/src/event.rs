@@ -16,6 +16,19 @@ use crate::machine::handles::Kind;
 use crate::machine::{Locked, State};
 use crate::processes::{self, AVAILABLE, Exporter, SharedEvent};
 
+exports! { $ [event]
+    cuEventCreate => event_create;
+    cuEventDestroy_v2 => event_destroy;
+    cuEventRecord, cuEventRecord_ptsz => event_record;
+    cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz => event_record_with_flags;
+    cuStreamWaitEvent, cuStreamWaitEvent_ptsz => stream_wait_event;
+    cuEventQuery => event_query;
+    cuEventSynchronize => event_synchronize;
+    cuEventElapsedTime => event_elapsed_time;
+    cuEventElapsedTime_v2 => event_elapsed_time;
+    cuEventDestroy => event_destroy;
+}
+
 pub(crate) mod state;
 
 impl State {

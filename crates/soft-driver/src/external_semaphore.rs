@@ -14,6 +14,15 @@ use crate::processes::semaphore::{
     AVAILABLE, Descriptor, Imported, Semaphore, SemaphoreKind, SemaphorePoint, Semaphores,
 };
 
+exports! { $ [external_semaphore]
+    cuImportExternalSemaphore => import_external_semaphore;
+    cuDestroyExternalSemaphore => destroy_external_semaphore;
+    cuSignalExternalSemaphoresAsync, cuSignalExternalSemaphoresAsync_ptsz
+        => signal_external_semaphores_async;
+    cuWaitExternalSemaphoresAsync, cuWaitExternalSemaphoresAsync_ptsz
+        => wait_external_semaphores_async;
+}
+
 type HandleType = CUexternalSemaphoreHandleType;
 
 /// The version that brought the descriptors of timelines.

@@ -18,6 +18,20 @@ use crate::machine::call_frame::CallFrame;
 use crate::machine::handles::Kind;
 use crate::stream::stream_create_in;
 
+exports! { $ [green_context]
+    cuDeviceGetDevResource => device_get_dev_resource;
+    cuCtxGetDevResource => ctx_get_dev_resource;
+    cuGreenCtxGetDevResource => green_ctx_get_dev_resource;
+    cuDevSmResourceSplitByCount => dev_sm_resource_split_by_count;
+    cuDevResourceGenerateDesc => dev_resource_generate_desc;
+    cuGreenCtxCreate => green_ctx_create;
+    cuGreenCtxDestroy => green_ctx_destroy;
+    cuCtxFromGreenCtx => ctx_from_green_ctx;
+    cuGreenCtxRecordEvent => green_ctx_record_event;
+    cuGreenCtxWaitEvent => green_ctx_wait_event;
+    cuGreenCtxStreamCreate => green_ctx_stream_create;
+}
+
 pub(crate) mod state;
 
 /// The same where it looks at each multiprocessor by itself.

@@ -10,6 +10,12 @@ use crate::graph::NodeKind;
 use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
 
+exports! { $ [host_function]
+    cuStreamAddCallback, cuStreamAddCallback_ptsz => stream_add_callback;
+    cuLaunchHostFunc, cuLaunchHostFunc_ptsz => launch_host_func;
+    cuLaunchHostFunc_v2, cuLaunchHostFunc_v2_ptsz => launch_host_func_v2;
+}
+
 pub(crate) fn launch_host_func(
     call: &CallFrame,
     stream: StreamArg,

@@ -10,6 +10,13 @@ use crate::engine::channel;
 use crate::errors;
 use crate::machine::call_frame::CallFrame;
 
+exports! { $ [init]
+    cuInit => init;
+    cuDriverGetVersion => driver_get_version;
+    cuGetErrorName => get_error_name;
+    cuGetErrorString => get_error_string;
+}
+
 pub(crate) fn init(call: &CallFrame, flags: c_uint) -> Answer {
     let mut state = call.lock()?;
     if flags != 0 {

@@ -138,6 +138,18 @@ pub(crate) use say;
 // the state, `engine` moves the work in streams on, and `order` gives the order checker what
 // happens. `front` is how a call comes in, and `api` what a program sees: only they import it, and each other.
 #[doc(hidden)]
+/// Defines what a module exports, as a macro that calls another one with the list: see
+/// `front::exports`. The dollar sign before the list is for the macro that is defined, as a macro
+/// cannot write one.
+macro_rules! exports {
+    ($dollar:tt [$($module:tt)+] $($list:tt)*) => {
+        macro_rules! exported {
+            ($dollar callback:ident) => { $dollar callback! { [$($module)+] $($list)* } };
+        }
+        pub(crate) use exported;
+    };
+}
+
 pub mod abi;
 mod allocation;
 mod api;

@@ -13,6 +13,25 @@ use crate::machine::handles::{Bad, Kind};
 use crate::machine::{Locked, State};
 use crate::threads;
 
+exports! { $ [stream]
+    cuStreamCreate => stream_create;
+    cuStreamCreateWithPriority => stream_create_with_priority;
+    cuStreamDestroy_v2 => stream_destroy;
+    cuStreamQuery, cuStreamQuery_ptsz => stream_query;
+    cuStreamSynchronize, cuStreamSynchronize_ptsz => stream_synchronize;
+    cuStreamGetPriority, cuStreamGetPriority_ptsz => stream_get_priority;
+    cuStreamGetFlags, cuStreamGetFlags_ptsz => stream_get_flags;
+    cuStreamGetId, cuStreamGetId_ptsz => stream_get_id;
+    cuStreamGetCtx, cuStreamGetCtx_ptsz => stream_get_ctx;
+    cuStreamGetCtx_v2, cuStreamGetCtx_v2_ptsz => stream_get_ctx_v2;
+    cuStreamGetGreenCtx => stream_get_green_ctx;
+    cuStreamGetDevice, cuStreamGetDevice_ptsz => stream_get_device;
+    cuStreamGetAttribute, cuStreamGetAttribute_ptsz => stream_get_attribute;
+    cuStreamSetAttribute, cuStreamSetAttribute_ptsz => stream_set_attribute;
+    cuStreamCopyAttributes, cuStreamCopyAttributes_ptsz => stream_copy_attributes;
+    cuStreamDestroy => stream_destroy;
+}
+
 /// What a stream argument names.
 pub(crate) enum Named {
     Legacy,

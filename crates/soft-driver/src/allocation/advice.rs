@@ -9,6 +9,13 @@ use crate::device;
 use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
 
+exports! { $ [allocation::advice]
+    cuMemPrefetchAsync, cuMemPrefetchAsync_ptsz => mem_prefetch_async;
+    cuMemPrefetchAsync_v2, cuMemPrefetchAsync_v2_ptsz => mem_prefetch_async_v2;
+    cuMemAdvise => mem_advise;
+    cuMemAdvise_v2 => mem_advise_v2;
+}
+
 /// The host, where a device is wanted (`CU_DEVICE_CPU`).
 const HOST: c_int = -1;
 

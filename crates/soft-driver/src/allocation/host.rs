@@ -13,6 +13,17 @@ use crate::machine::call_frame::CallFrame;
 use crate::memory::Kind;
 use crate::memory::addresses::{AddressInfo, Allocation};
 
+exports! { $ [allocation::host]
+    cuMemAllocPitch_v2 => mem_alloc_pitch;
+    cuMemAllocManaged => mem_alloc_managed;
+    cuMemAllocHost_v2 => mem_alloc_host;
+    cuMemHostGetFlags => mem_host_get_flags;
+    cuMemHostUnregister => mem_host_unregister;
+    cuPointerGetAttribute => pointer_get_attribute;
+    cuPointerGetAttributes => pointer_get_attributes;
+    cuMemGetAddressRange_v2 => mem_get_address_range;
+}
+
 /// What the device can use well: each row begins where a texture could.
 const PITCH: usize = 512;
 

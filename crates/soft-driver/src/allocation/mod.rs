@@ -16,6 +16,17 @@ use crate::memory::addresses::Allocation;
 use crate::memory::allocations::Owner;
 use crate::memory::{Kind, Place, READ_ONLY, Region, can_pin};
 
+exports! { $ [allocation]
+    cuMemGetInfo_v2 => mem_get_info;
+    cuMemAlloc_v2 => mem_alloc;
+    cuStreamAttachMemAsync, cuStreamAttachMemAsync_ptsz => stream_attach_mem_async;
+    cuMemFree_v2 => mem_free;
+    cuMemHostAlloc => mem_host_alloc;
+    cuMemFreeHost => mem_free_host;
+    cuMemHostGetDevicePointer_v2 => mem_host_get_device_pointer;
+    cuMemHostRegister_v2 => mem_host_register;
+}
+
 /// New memory of a context.
 pub(crate) fn allocate_in(
     state: &mut State,

@@ -15,6 +15,30 @@ use crate::memory::{Kind, Region};
 use crate::processes::AVAILABLE;
 use crate::processes::shared_memory::{Arena, Named, PoolFile};
 
+exports! { $ [allocation::pools]
+    cuMemAllocAsync, cuMemAllocAsync_ptsz => mem_alloc_async;
+    cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_ptsz
+        => mem_alloc_from_pool_async;
+    cuMemFreeAsync, cuMemFreeAsync_ptsz => mem_free_async;
+    cuMemPoolCreate => mem_pool_create;
+    cuMemPoolDestroy => mem_pool_destroy;
+    cuMemPoolTrimTo => mem_pool_trim_to;
+    cuMemPoolSetAttribute => mem_pool_set_attribute;
+    cuMemPoolGetAttribute => mem_pool_get_attribute;
+    cuMemPoolSetAccess => mem_pool_set_access;
+    cuMemPoolGetAccess => mem_pool_get_access;
+    cuMemPoolExportToShareableHandle => mem_pool_export_to_shareable_handle;
+    cuMemPoolImportFromShareableHandle => mem_pool_import_from_shareable_handle;
+    cuMemPoolExportPointer => mem_pool_export_pointer;
+    cuMemPoolImportPointer => mem_pool_import_pointer;
+    cuDeviceGetDefaultMemPool => device_get_default_mem_pool;
+    cuDeviceGetMemPool => device_get_mem_pool;
+    cuDeviceSetMemPool => device_set_mem_pool;
+    cuMemGetDefaultMemPool => mem_get_default_mem_pool;
+    cuMemGetMemPool => mem_get_mem_pool;
+    cuMemSetMemPool => mem_set_mem_pool;
+}
+
 /// Kinds of handles: a file descriptor, and one between machines.
 const FILE_DESCRIPTOR: u32 = CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.0;
 const FABRIC: u32 = CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_FABRIC.0;

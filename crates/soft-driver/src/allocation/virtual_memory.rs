@@ -12,6 +12,20 @@ use crate::machine::handles::{self, Bad};
 use crate::memory::Kind;
 use crate::memory::reserved::GRANULARITY;
 
+exports! { $ [allocation::virtual_memory]
+    cuMemAddressReserve => mem_address_reserve;
+    cuMemAddressFree => mem_address_free;
+    cuMemCreate => mem_create;
+    cuMemRelease => mem_release;
+    cuMemMap => mem_map;
+    cuMemUnmap => mem_unmap;
+    cuMemSetAccess => mem_set_access;
+    cuMemGetAccess => mem_get_access;
+    cuMemGetAllocationGranularity => mem_get_allocation_granularity;
+    cuMemGetAllocationPropertiesFromHandle => mem_get_allocation_properties_from_handle;
+    cuMemRetainAllocationHandle => mem_retain_allocation_handle;
+}
+
 /// Whether a size or an address is one that memory can have.
 fn is_even(number: u64) -> bool {
     number != 0 && number.is_multiple_of(GRANULARITY)

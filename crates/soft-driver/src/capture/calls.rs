@@ -15,6 +15,23 @@ use crate::machine::call_frame::CallFrame;
 use crate::machine::{Locked, State};
 use crate::threads;
 
+exports! { $ [capture::calls]
+    cuStreamBeginCapture_v2, cuStreamBeginCapture_v2_ptsz => stream_begin_capture;
+    cuStreamBeginCaptureToGraph, cuStreamBeginCaptureToGraph_ptsz
+        => stream_begin_capture_to_graph;
+    cuStreamEndCapture, cuStreamEndCapture_ptsz => stream_end_capture;
+    cuStreamIsCapturing, cuStreamIsCapturing_ptsz => stream_is_capturing;
+    cuStreamGetCaptureInfo, cuStreamGetCaptureInfo_ptsz => stream_get_capture_info_v1;
+    cuStreamGetCaptureInfo_v2, cuStreamGetCaptureInfo_v2_ptsz => stream_get_capture_info_v2;
+    cuStreamGetCaptureInfo_v3, cuStreamGetCaptureInfo_v3_ptsz => stream_get_capture_info_v3;
+    cuStreamUpdateCaptureDependencies, cuStreamUpdateCaptureDependencies_ptsz
+        => stream_update_capture_dependencies;
+    cuStreamUpdateCaptureDependencies_v2, cuStreamUpdateCaptureDependencies_v2_ptsz
+        => stream_update_capture_dependencies_v2;
+    cuThreadExchangeStreamCaptureMode => thread_exchange_stream_capture_mode;
+    cuStreamBeginCapture, cuStreamBeginCapture_ptsz => stream_begin_capture_v1;
+}
+
 fn begin_capture(
     call: &CallFrame,
     mut state: Locked,

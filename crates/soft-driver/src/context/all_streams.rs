@@ -8,6 +8,13 @@ use crate::engine::work::Task;
 use crate::machine::call_frame::CallFrame;
 use crate::machine::{Locked, State};
 
+exports! { $ [context::all_streams]
+    cuCtxSynchronize => ctx_synchronize;
+    cuCtxSynchronize_v2 => ctx_synchronize_of;
+    cuCtxRecordEvent => ctx_record_event;
+    cuCtxWaitEvent => ctx_wait_event;
+}
+
 /// The streams with work of a context, and of what belongs to it.
 fn busy_streams(state: &State, context: u32) -> Vec<u32> {
     let contexts = state.greens.with(context);

@@ -18,6 +18,24 @@ use crate::machine::handles::{self, Table};
 use crate::machine::{Locked, Machine, State};
 use crate::threads;
 
+exports! { $ [context]
+    cuCtxCreate_v2 => ctx_create;
+    cuCtxCreate_v4 => ctx_create_v4;
+    cuCtxDestroy_v2 => ctx_destroy;
+    cuCtxGetCurrent => ctx_get_current;
+    cuCtxSetCurrent => ctx_set_current;
+    cuCtxPushCurrent_v2 => ctx_push_current;
+    cuCtxPopCurrent_v2 => ctx_pop_current;
+    cuCtxGetDevice => ctx_get_device;
+    cuCtxGetDevice_v2 => ctx_get_device_of;
+    cuCtxGetStreamPriorityRange => ctx_get_stream_priority_range;
+    cuCtxGetFlags => ctx_get_flags;
+    cuCtxGetId => ctx_get_id;
+    cuCtxDestroy => ctx_destroy;
+    cuCtxPushCurrent => ctx_push_current;
+    cuCtxPopCurrent => ctx_pop_current;
+}
+
 pub(crate) mod all_streams;
 pub(crate) mod losses;
 pub(crate) mod primary;

@@ -10,6 +10,13 @@ use crate::machine::call_frame::CallFrame;
 use crate::machine::places::PLACES;
 use crate::machine::{Locked, State};
 
+exports! { $ [context::primary]
+    cuDevicePrimaryCtxRetain => device_primary_ctx_retain;
+    cuDevicePrimaryCtxRelease_v2 => device_primary_ctx_release;
+    cuDevicePrimaryCtxGetState => device_primary_ctx_get_state;
+    cuDevicePrimaryCtxRelease => device_primary_ctx_release;
+}
+
 pub(crate) fn device_primary_ctx_retain(
     call: &CallFrame,
     context: Ptr<CUcontext>,

@@ -13,6 +13,27 @@ use crate::context::{check_flags, ctx_create, ctx_destroy};
 use crate::device;
 use crate::machine::call_frame::CallFrame;
 
+exports! { $ [context::settings]
+    cuDevicePrimaryCtxReset => device_primary_ctx_reset;
+    cuDevicePrimaryCtxReset_v2 => device_primary_ctx_reset;
+    cuDevicePrimaryCtxSetFlags => device_primary_ctx_set_flags;
+    cuDevicePrimaryCtxSetFlags_v2 => device_primary_ctx_set_flags;
+    cuCtxCreate_v3 => ctx_create_v3;
+    cuCtxAttach => ctx_attach;
+    cuCtxDetach => ctx_detach;
+    cuCtxSetFlags => ctx_set_flags;
+    cuCtxGetApiVersion => ctx_get_api_version;
+    cuCtxGetLimit => ctx_get_limit;
+    cuCtxSetLimit => ctx_set_limit;
+    cuCtxGetCacheConfig => ctx_get_cache_config;
+    cuCtxSetCacheConfig => ctx_set_cache_config;
+    cuCtxGetSharedMemConfig => ctx_get_shared_mem_config;
+    cuCtxSetSharedMemConfig => ctx_set_shared_mem_config;
+    cuCtxResetPersistingL2Cache => ctx_reset_persisting_l2_cache;
+    cuCtxEnablePeerAccess => ctx_enable_peer_access;
+    cuCtxDisablePeerAccess => ctx_disable_peer_access;
+}
+
 /// Limits that the driver knows, but this one does not.
 const KNOWN_LIMITS: u32 = 10;
 

@@ -21,6 +21,15 @@ use crate::memory::{Kind, Place};
 use crate::order::Feed;
 use crate::stream::wait_idle;
 
+exports! { $ [copy]
+    cuMemsetD8Async, cuMemsetD8Async_ptsz => (memset_async::<u8>);
+    cuMemsetD16Async, cuMemsetD16Async_ptsz => (memset_async::<u16>);
+    cuMemsetD32Async, cuMemsetD32Async_ptsz => (memset_async::<u32>);
+    cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync_v2_ptsz => memcpy_h_to_d_async;
+    cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync_v2_ptsz => memcpy_d_to_h_async;
+    cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync_v2_ptsz => memcpy_d_to_d_async;
+}
+
 /// The call itself reads, or will write, ordinary memory of the program.
 pub(crate) fn feed_pageable(
     feed: Option<&mut Feed>,

@@ -17,6 +17,22 @@ use crate::memory::blocks::{Block, Extent};
 use crate::memory::work::{CopyRows, MemoryWork, SetRows};
 use crate::stream::wait_idle;
 
+exports! { $ [copy::rows]
+    cuMemcpy2D_v2, cuMemcpy2D_v2_ptds => memcpy_2d;
+    cuMemcpy2DUnaligned_v2, cuMemcpy2DUnaligned_v2_ptds => memcpy_2d;
+    cuMemcpy2DAsync_v2, cuMemcpy2DAsync_v2_ptsz => memcpy_2d_async;
+    cuMemcpy3D_v2, cuMemcpy3D_v2_ptds => memcpy_3d;
+    cuMemcpy3DAsync_v2, cuMemcpy3DAsync_v2_ptsz => memcpy_3d_async;
+    cuMemcpy3DPeer, cuMemcpy3DPeer_ptds => memcpy_3d_peer;
+    cuMemcpy3DPeerAsync, cuMemcpy3DPeerAsync_ptsz => memcpy_3d_peer_async;
+    cuMemsetD2D8_v2, cuMemsetD2D8_v2_ptds => memset_2d_8;
+    cuMemsetD2D8Async, cuMemsetD2D8Async_ptsz => memset_2d_8_async;
+    cuMemsetD2D16_v2, cuMemsetD2D16_v2_ptds => memset_2d_16;
+    cuMemsetD2D16Async, cuMemsetD2D16Async_ptsz => memset_2d_16_async;
+    cuMemsetD2D32_v2, cuMemsetD2D32_v2_ptds => memset_2d_32;
+    cuMemsetD2D32Async, cuMemsetD2D32Async_ptsz => memset_2d_32_async;
+}
+
 /// Where the rows of a copy are: in memory of the host, of the device, in an array, or wherever the
 /// address says.
 pub(crate) const MEMORY_HOST: CUmemorytype = CUmemorytype::CU_MEMORYTYPE_HOST;

@@ -10,6 +10,19 @@ use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
 use crate::stream::wait_idle;
 
+exports! { $ [copy::synchronous]
+    cuMemcpyPeer, cuMemcpyPeer_ptds => memcpy_peer;
+    cuMemcpyPeerAsync, cuMemcpyPeerAsync_ptsz => memcpy_peer_async;
+    cuMemcpyAsync, cuMemcpyAsync_ptsz => memcpy_async;
+    cuMemcpy, cuMemcpy_ptds => memcpy;
+    cuMemcpyHtoD_v2, cuMemcpyHtoD_v2_ptds => memcpy_h_to_d;
+    cuMemcpyDtoH_v2, cuMemcpyDtoH_v2_ptds => memcpy_d_to_h;
+    cuMemcpyDtoD_v2, cuMemcpyDtoD_v2_ptds => memcpy_d_to_d;
+    cuMemsetD8_v2, cuMemsetD8_v2_ptds => (memset::<u8>);
+    cuMemsetD16_v2, cuMemsetD16_v2_ptds => (memset::<u16>);
+    cuMemsetD32_v2, cuMemsetD32_v2_ptds => (memset::<u32>);
+}
+
 /// Documented: both contexts are the program's to name right. Addresses say by themselves whose
 /// they are, so that the contexts only have to be there.
 pub(super) fn peers(

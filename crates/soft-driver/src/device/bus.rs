@@ -9,6 +9,14 @@ use crate::device::check;
 use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
 
+exports! { $ [device::bus]
+    cuDeviceComputeCapability => device_compute_capability;
+    cuDeviceCanAccessPeer => device_can_access_peer;
+    cuDeviceGetPCIBusId => device_get_pci_bus_id;
+    cuDeviceGetByPCIBusId => device_get_by_pci_bus_id;
+    cuDeviceGetP2PAttribute => device_get_p2p_attribute;
+}
+
 pub(crate) fn device_compute_capability(
     call: &CallFrame,
     major: Ptr<c_int>,

@@ -8,6 +8,17 @@ use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
 use crate::processes;
 
+exports! { $ [device]
+    cuDeviceGet => device_get;
+    cuDeviceGetCount => device_get_count;
+    cuDeviceGetName => device_get_name;
+    cuDeviceGetAttribute => device_get_attribute;
+    cuDeviceTotalMem_v2 => device_total_mem;
+    cuDeviceGetUuid => device_get_uuid;
+    cuDeviceGetUuid_v2 => device_get_uuid;
+    cuDeviceGetLuid => device_get_luid;
+}
+
 pub(crate) mod attributes;
 pub(crate) mod bus;
 pub(crate) mod state;

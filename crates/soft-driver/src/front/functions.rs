@@ -17,6 +17,11 @@ use crate::machine::call_frame::{CallFrame, EntryPoint, Words, words};
 use crate::machine::places::SLOTS;
 use crate::machine::{MACHINES, Machine};
 
+exports! { $ [front::functions]
+    cuGetProcAddress => get_proc_address_v1;
+    cuGetProcAddress_v2, cuGetProcAddress_v2_ptsz => get_proc_address;
+}
+
 /// The machine that a C function calls.
 pub trait Slot {
     /// The slot in which the machine is.
@@ -244,31 +249,32 @@ macro_rules! unsupported {
 
 cuda_events::__for_each_export!(unsupported);
 
-macro_rules! define {
-    ($($module:tt { $($name:ident $(, $twin:ident)? => $body:tt;)* })*) => {
-        /// The addresses of the C functions of a machine, in the order of
-        /// [`EXPORTS`](crate::exports::EXPORTS).
-        pub const fn addresses<S: Slot>() -> [Address; COUNT] {
-            let mut addresses = addresses_without_bodies::<S>();
-            $($(
-                addresses[Id::$name.place()] =
-                    address_of::<_, S, { Id::$name.place() }, _>(body!($module $body));
-                $(addresses[Id::$twin.place()] =
-                    address_of::<_, S, { Id::$twin.place() }, _>(body!($module $body));)?
-            )*)*
-            addresses
-        }
-
-        // Each body is called as the driver's function is. The type of a twin is that of its
-        // function.
-        const _: fn() = || {
-            fn is_called_as<P, B: Body<P, C: CalledAs<F>>, F>(_: B) {}
-            $($(is_called_as::<_, _, types::$name>(body!($module $body));)*)*
-        };
-    };
+/// The addresses of the C functions of a machine, in the order of
+/// [`EXPORTS`](crate::exports::EXPORTS).
+pub const fn addresses<S: Slot>() -> [Address; COUNT] {
+    let mut addresses = addresses_without_bodies::<S>();
+    macro_rules! set {
+        ($module:tt $($name:ident $(, $twin:ident)? => $body:tt;)*) => {$(
+            addresses[Id::$name.place()] =
+                address_of::<_, S, { Id::$name.place() }, _>(body!($module $body));
+            $(addresses[Id::$twin.place()] =
+                address_of::<_, S, { Id::$twin.place() }, _>(body!($module $body));)?
+        )*};
+    }
+    for_each_body!(set);
+    addresses
 }
 
-for_each_body!(define);
+// Each body is called as the driver's function is. The type of a twin is that of its function.
+const _: fn() = || {
+    fn is_called_as<P, B: Body<P, C: CalledAs<F>>, F>(_: B) {}
+    macro_rules! check {
+        ($module:tt $($name:ident $(, $twin:ident)? => $body:tt;)*) => {
+            $(is_called_as::<_, _, types::$name>(body!($module $body));)*
+        };
+    }
+    for_each_body!(check);
+};
 
 /// For each slot, the addresses of its functions.
 static ADDRESSES: [[Address; COUNT]; SLOTS] = [

@@ -8,6 +8,11 @@ use crate::graph::{NodeKind, NodeParams};
 use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
 
+exports! { $ [graph::calls]
+    cuGraphCreate => graph_create;
+    cuGraphDestroy => graph_destroy;
+}
+
 pub(crate) fn graph_create(call: &CallFrame, graph: Ptr<CUgraph>, flags: c_uint) -> Answer {
     let mut state = call.ready()?;
     graph.required()?;

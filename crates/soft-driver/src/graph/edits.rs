@@ -17,6 +17,25 @@ use crate::memory::blocks::{Block, Extent};
 use crate::memory::work::MemoryWork;
 use crate::memory::{Keeper, Place};
 
+exports! { $ [graph::edits]
+    cuGraphAddDependencies => (graph_change_dependencies::<true>);
+    cuGraphAddDependencies_v2 => (graph_change_dependencies_v2::<true>);
+    cuGraphRemoveDependencies => (graph_change_dependencies::<false>);
+    cuGraphRemoveDependencies_v2 => (graph_change_dependencies_v2::<false>);
+    cuGraphDestroyNode => graph_destroy_node;
+    cuGraphAddMemsetNode => graph_add_memset_node;
+    cuGraphMemsetNodeGetParams => graph_memset_node_get_params;
+    cuGraphMemsetNodeSetParams => graph_memset_node_set_params;
+    cuGraphExecMemsetNodeSetParams => graph_exec_memset_node_set_params;
+    cuGraphAddMemcpyNode => graph_add_memcpy_node;
+    cuGraphMemcpyNodeGetParams => graph_memcpy_node_get_params;
+    cuGraphMemcpyNodeSetParams => graph_memcpy_node_set_params;
+    cuGraphExecMemcpyNodeSetParams => graph_exec_memcpy_node_set_params;
+    cuGraphAddChildGraphNode => graph_add_child_graph_node;
+    cuGraphChildGraphNodeGetGraph => graph_child_graph_node_get_graph;
+    cuGraphExecGetFlags => graph_exec_get_flags;
+}
+
 /// The edges that a call names, all of nodes of this graph.
 fn pairs(
     state: &State,

@@ -9,6 +9,17 @@ use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
 use crate::machine::handles::Kind;
 
+exports! { $ [graph::events]
+    cuGraphAddEventRecordNode => (graph_add_event_node::<true>);
+    cuGraphAddEventWaitNode => (graph_add_event_node::<false>);
+    cuGraphEventRecordNodeGetEvent => (graph_event_node_get_event::<true>);
+    cuGraphEventRecordNodeSetEvent => (graph_event_node_set_event::<true>);
+    cuGraphEventWaitNodeGetEvent => (graph_event_node_get_event::<false>);
+    cuGraphEventWaitNodeSetEvent => (graph_event_node_set_event::<false>);
+    cuGraphExecEventRecordNodeSetEvent => (graph_exec_event_node_set_event::<true>);
+    cuGraphExecEventWaitNodeSetEvent => (graph_exec_event_node_set_event::<false>);
+}
+
 /// Refuses an event that is gone, itself or with its context.
 pub(crate) fn event_is_there(state: &State, call: &CallFrame, event: NodeEvent) -> Answer {
     match event.find(&state.events) {

@@ -23,6 +23,14 @@ use crate::memory::word::ValueOperation;
 use crate::order::Feed;
 use crate::values;
 
+exports! { $ [graph::exec]
+    cuGraphInstantiate_v2 => graph_instantiate;
+    cuGraphInstantiateWithFlags => graph_instantiate_with_flags;
+    cuGraphLaunch, cuGraphLaunch_ptsz => graph_launch;
+    cuGraphExecDestroy => graph_exec_destroy;
+    cuGraphInstantiate => graph_instantiate;
+}
+
 /// Refuses a launch over what is gone: an event that was set in the executable graph, an
 /// external semaphore, which must not be used once it is destroyed, or memory, which a card
 /// writes even if it has a new owner. Instantiation checks its events; the measurements do not

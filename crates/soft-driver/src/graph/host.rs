@@ -8,6 +8,13 @@ use crate::graph::calls::add_node_with;
 use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
 
+exports! { $ [graph::host]
+    cuGraphAddHostNode => graph_add_host_node;
+    cuGraphHostNodeGetParams => graph_host_node_get_params;
+    cuGraphHostNodeSetParams => graph_host_node_set_params;
+    cuGraphExecHostNodeSetParams => graph_exec_host_node_set_params;
+}
+
 fn host_kind(params: In<CUDA_HOST_NODE_PARAMS>) -> Result<NodeKind, CUresult> {
     let params = params.get()?;
     let function = params.fn_.ok_or(INVALID_VALUE)?;

@@ -14,6 +14,23 @@ use crate::graph::exec::{
 use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
 
+exports! { $ [graph::nodes]
+    cuGraphAddEmptyNode => graph_add_empty_node;
+    cuGraphGetNodes => graph_get_nodes;
+    cuGraphGetRootNodes => graph_get_root_nodes;
+    cuGraphNodeGetType => graph_node_get_type;
+    cuGraphUpload, cuGraphUpload_ptsz => graph_upload;
+    cuGraphInstantiateWithParams, cuGraphInstantiateWithParams_ptsz
+        => graph_instantiate_with_params;
+    cuGraphGetEdges => graph_get_edges;
+    cuGraphGetEdges_v2 => graph_get_edges_v2;
+    cuGraphNodeGetDependencies => graph_node_get_dependencies;
+    cuGraphNodeGetDependencies_v2 => graph_node_get_dependencies_v2;
+    cuGraphNodeGetDependentNodes => graph_node_get_dependent_nodes;
+    cuGraphNodeGetDependentNodes_v2 => graph_node_get_dependent_nodes_v2;
+    cuGraphClone => graph_clone;
+}
+
 /// Hands out handles as the driver does: with no array the count alone, otherwise as many as there is
 /// room for, the rest of the room filled with NULL.
 fn list(found: &[CUgraphNode], nodes: Array<CUgraphNode>, count: Ptr<usize>) -> Answer {

@@ -11,6 +11,19 @@ use crate::graph::{ExecNode, NodeKind};
 use crate::machine::call_frame::CallFrame;
 use crate::machine::{Locked, State};
 
+exports! { $ [graph::updates]
+    cuGraphExecUpdate => graph_exec_update;
+    cuGraphExecUpdate_v2 => graph_exec_update_v2;
+    cuGraphNodeSetEnabled => graph_node_set_enabled;
+    cuGraphNodeGetEnabled => graph_node_get_enabled;
+    cuGraphNodeFindInClone => graph_node_find_in_clone;
+    cuGraphGetId => graph_get_id;
+    cuGraphExecGetId => graph_exec_get_id;
+    cuGraphNodeGetLocalId => graph_node_get_local_id;
+    cuGraphNodeGetToolsId => graph_node_get_tools_id;
+    cuGraphNodeGetContainingGraph => graph_node_get_containing_graph;
+}
+
 const UPDATED: CUgraphExecUpdateResult = CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_SUCCESS;
 
 /// Why an update did not happen: nodes or edges changed, a node is of another kind, a node has

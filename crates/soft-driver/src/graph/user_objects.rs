@@ -9,6 +9,14 @@ use crate::engine::work::{Destroy, UserData};
 use crate::machine::State;
 use crate::machine::call_frame::CallFrame;
 
+exports! { $ [graph::user_objects]
+    cuUserObjectCreate => user_object_create;
+    cuUserObjectRetain => user_object_retain;
+    cuUserObjectRelease => user_object_release;
+    cuGraphRetainUserObject => graph_retain_user_object;
+    cuGraphReleaseUserObject => graph_release_user_object;
+}
+
 /// The only flag there is, and a duty: destroying is not waited for.
 const NO_DESTRUCTOR_SYNC: u32 = 1;
 

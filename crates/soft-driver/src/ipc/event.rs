@@ -7,6 +7,11 @@ use crate::machine::call_frame::CallFrame;
 use crate::machine::config::Rules;
 use crate::processes::{AVAILABLE, SharedEvent};
 
+exports! { $ [ipc::event]
+    cuIpcGetEventHandle => ipc_get_event_handle;
+    cuIpcOpenEventHandle => ipc_open_event_handle;
+}
+
 pub(crate) fn ipc_get_event_handle(
     call: &CallFrame,
     handle: Ptr<CUipcEventHandle>,

@@ -11,6 +11,13 @@ use crate::machine::call_frame::CallFrame;
 use crate::memory::{Kind, Region};
 use crate::processes::shared_memory::{AVAILABLE, Named, import};
 
+exports! { $ [ipc::memory]
+    cuIpcGetMemHandle => ipc_get_mem_handle;
+    cuIpcOpenMemHandle_v2 => ipc_open_mem_handle;
+    cuIpcCloseMemHandle => ipc_close_mem_handle;
+    cuIpcOpenMemHandle => ipc_open_mem_handle;
+}
+
 fn available(state: &State) -> Answer {
     if state.config.ipc && AVAILABLE { Ok(()) } else { Err(NOT_SUPPORTED) }
 }

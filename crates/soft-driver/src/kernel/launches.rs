@@ -22,6 +22,25 @@ use cuda_events::sys::more::{
     CUDA_KERNEL_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v2, CUlaunchConfig,
 };
 
+exports! { $ [kernel::launches]
+    cuLaunchKernel, cuLaunchKernel_ptsz => launch_kernel;
+    cuLaunchKernelEx, cuLaunchKernelEx_ptsz => launch_kernel_ex;
+    cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz
+        => launch_cooperative_kernel;
+    cuGraphAddKernelNode => graph_add_kernel_node;
+    cuGraphAddKernelNode_v2 => graph_add_kernel_node_v2;
+    cuGraphKernelNodeGetParams => graph_kernel_node_get_params;
+    cuGraphKernelNodeGetParams_v2 => graph_kernel_node_get_params_v2;
+    cuGraphKernelNodeSetParams => graph_kernel_node_set_params;
+    cuGraphKernelNodeSetParams_v2 => graph_kernel_node_set_params_v2;
+    cuGraphExecKernelNodeSetParams => graph_exec_kernel_node_set_params;
+    cuGraphExecKernelNodeSetParams_v2 => graph_exec_kernel_node_set_params_v2;
+    cuOccupancyMaxActiveBlocksPerMultiprocessor => active_blocks;
+    cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags => active_blocks_with_flags;
+    cuOccupancyMaxPotentialBlockSize => potential_block_size;
+    cuOccupancyMaxPotentialBlockSizeWithFlags => potential_block_size_with_flags;
+}
+
 /// The words of `extra`: its end, the buffer with the parameters, and the buffer's size.
 const END: usize = 0;
 const BUFFER: usize = 1;

@@ -15,6 +15,46 @@ use crate::kernel::images::{self, Image, Source};
 use crate::machine::Locked;
 use crate::machine::call_frame::CallFrame;
 
+exports! { $ [kernel::modules]
+    cuGetExportTable => get_export_table;
+    cuModuleGetLoadingMode => module_get_loading_mode;
+    cuProfilerStart => profiler_switch;
+    cuProfilerStop => profiler_switch;
+    cuKernelGetName => function_name;
+    cuFuncGetName => function_name;
+    cuModuleLoad => module_load;
+    cuModuleLoadData => module_load_data;
+    cuModuleLoadDataEx => module_load_data_ex;
+    cuModuleLoadFatBinary => module_load_data;
+    cuModuleUnload => module_unload;
+    cuModuleGetFunction => (get_function::<false>);
+    cuLibraryLoadData => library_load_data;
+    cuLibraryLoadFromFile => library_load_from_file;
+    cuLibraryUnload => library_unload;
+    cuLibraryGetKernel => (get_function::<true>);
+    cuLibraryGetModule => library_get_module;
+    cuModuleGetFunctionCount => (function_count::<false>);
+    cuModuleEnumerateFunctions => (enumerate_functions::<false>);
+    cuLibraryGetKernelCount => (function_count::<true>);
+    cuLibraryEnumerateKernels => (enumerate_functions::<true>);
+    cuKernelGetFunction => kernel_get_function;
+    cuKernelGetLibrary => function_get_module;
+    cuFuncGetModule => function_get_module;
+    cuFuncIsLoaded => function_is_loaded;
+    cuFuncLoad => function_load;
+    cuFuncGetParamCount => parameter_count;
+    cuKernelGetParamCount => parameter_count;
+    cuFuncGetParamInfo => parameter_info;
+    cuKernelGetParamInfo => parameter_info;
+    cuFuncGetAttribute => function_get_attribute;
+    cuFuncSetAttribute => function_set_attribute;
+    cuKernelGetAttribute => kernel_get_attribute;
+    cuKernelSetAttribute => kernel_set_attribute;
+    cuFuncSetCacheConfig => function_set_config;
+    cuFuncSetSharedMemConfig => function_set_config;
+    cuKernelSetCacheConfig => kernel_set_cache_config;
+}
+
 /// Handles of modules and libraries, and of functions and kernels, are opaque.
 type Handle = *mut c_void;
 

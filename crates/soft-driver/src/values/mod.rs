@@ -14,6 +14,19 @@ use crate::machine::call_frame::CallFrame;
 use crate::machine::{Locked, State};
 use crate::memory::word::{Batch, ValueOperation, ValueWait, ValueWrite, Word};
 
+exports! { $ [values]
+    cuStreamWaitValue32, cuStreamWaitValue32_ptsz => (stream_value::<u32, false>);
+    cuStreamWaitValue32_v2, cuStreamWaitValue32_v2_ptsz => (stream_value::<u32, false>);
+    cuStreamWaitValue64, cuStreamWaitValue64_ptsz => (stream_value::<u64, false>);
+    cuStreamWaitValue64_v2, cuStreamWaitValue64_v2_ptsz => (stream_value::<u64, false>);
+    cuStreamWriteValue32, cuStreamWriteValue32_ptsz => (stream_value::<u32, true>);
+    cuStreamWriteValue32_v2, cuStreamWriteValue32_v2_ptsz => (stream_value::<u32, true>);
+    cuStreamWriteValue64, cuStreamWriteValue64_ptsz => (stream_value::<u64, true>);
+    cuStreamWriteValue64_v2, cuStreamWriteValue64_v2_ptsz => (stream_value::<u64, true>);
+    cuStreamBatchMemOp, cuStreamBatchMemOp_ptsz => stream_batch_mem_op;
+    cuStreamBatchMemOp_v2, cuStreamBatchMemOp_v2_ptsz => stream_batch_mem_op;
+}
+
 type Kind = CUstreamBatchMemOpType;
 
 /// As documented: a batch has fewer operations.

@@ -12,6 +12,13 @@ use crate::memory::word::Batch;
 use crate::values;
 use crate::values::TOO_MANY;
 
+exports! { $ [values::nodes]
+    cuGraphAddBatchMemOpNode => graph_add_batch_mem_op_node;
+    cuGraphBatchMemOpNodeGetParams => graph_batch_mem_op_node_get_params;
+    cuGraphBatchMemOpNodeSetParams => graph_batch_mem_op_node_set_params;
+    cuGraphExecBatchMemOpNodeSetParams => graph_exec_batch_mem_op_node_set_params;
+}
+
 /// The batch that the parameters of a node describe.
 fn batch_of(
     state: &State,
