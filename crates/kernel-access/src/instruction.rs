@@ -79,6 +79,8 @@ pub(crate) fn registers_of_a_source(operation: Operation) -> usize {
         | Operation::MinimumOfSum { .. }
         | Operation::Compare { wide: false, .. }
         | Operation::Absolute
+        | Operation::ReverseBits
+        | Operation::CountBits
         | Operation::Move { wide: false }
         | Operation::Add { wide: false, .. }
         | Operation::Select { wide: false }

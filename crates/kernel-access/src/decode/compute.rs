@@ -130,6 +130,17 @@ fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
             to.destination = Some((bits.general(16), 1));
             to.sources = vec![bits.three()?[1].into()];
         }
+        // BREV and POPC of a register as it is: an inverted one was never seen.
+        (0x101 | 0x109, 1)
+            if bits.field(24, 32) == 0 && bits.field(40, 64) == 0 && bits.field(64, 105) == 0 =>
+        {
+            to.operation = match bits.number() {
+                0x101 => Operation::ReverseBits,
+                _ => Operation::CountBits,
+            };
+            to.destination = Some((bits.general(16), 1));
+            to.sources = vec![Operand::Register(bits.general(32)).into()];
+        }
         // HFMA2 as a constant: minus zero times zero, and two halves.
         (0x31 | 0x35, 2)
             if bits.field(24, 32) == 255 && bits.field(64, 72) == 255 && bits.bit(72) =>

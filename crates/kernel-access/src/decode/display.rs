@@ -201,6 +201,8 @@ impl Instruction {
             }
             Operation::PredicateLogic(_) => f.write_str("PLOP3"),
             Operation::Absolute => f.write_str("IABS"),
+            Operation::ReverseBits => f.write_str("BREV"),
+            Operation::CountBits => f.write_str("POPC"),
             Operation::Halves => f.write_str("HALVES"),
             Operation::Computed => f.write_str("COMPUTED"),
             Operation::MultiplyLong => f.write_str("IMUL.64"),

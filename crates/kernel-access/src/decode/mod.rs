@@ -237,6 +237,10 @@ pub enum Operation {
     PredicateLogic([u8; 2]),
     /// The absolute value of a signed number.
     Absolute,
+    /// The bits in the opposite order: the lowest is the highest.
+    ReverseBits,
+    /// How many bits are set.
+    CountBits,
     /// Two halves of 16 bits, as constants: a way to write a number.
     Halves,
     /// A number of which only this is known: it depends on nothing but the sources, exactly these

@@ -221,6 +221,18 @@ impl Evaluator<'_> {
                     _ => None,
                 }
             }
+            Operation::ReverseBits => match self.value(state, operand(0)).as_number() {
+                Some(number) => {
+                    let number = number.rem_euclid(SINGLE) as u32;
+                    Some(vec![Form::number(number.reverse_bits().into())])
+                }
+                None => None,
+            },
+            Operation::CountBits => {
+                let source = self.value(state, operand(0));
+                let words = self.words_of(&[&source]);
+                Some(vec![self.fresh((0, 32), (0, 32), &words)])
+            }
             Operation::Halves => Some(vec![self.value(state, operand(0))]),
             Operation::MultiplyLong => self.multiply_long(state, operand(0), operand(1)),
             Operation::Divide { signed, wide, remainder } => {

@@ -133,6 +133,8 @@ impl State<'_> {
             Operation::Absolute => {
                 plain(self.value(operand(0)).map(|value| (value as i32).wrapping_abs() as u32))
             }
+            Operation::ReverseBits => plain(self.value(operand(0)).map(u32::reverse_bits)),
+            Operation::CountBits => plain(self.value(operand(0)).map(u32::count_ones)),
             Operation::Halves => plain(self.value(operand(0))),
             Operation::MultiplyLong => {
                 let numbers = self.wide(operand(0)).zip(self.wide(operand(1)));

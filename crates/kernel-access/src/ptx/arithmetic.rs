@@ -384,6 +384,24 @@ impl<'a> Translator<'_, 'a> {
         Ok(())
     }
 
+    pub(super) fn bits(
+        &mut self,
+        name: &Name<'a>,
+        operands: &[parse::Operand<'a>],
+    ) -> Result<(), PtxError> {
+        let Some(kind) = name.kind() else { return self.operands() };
+        let [to, a] = operands else { return self.operands() };
+        if kind.bits != 32 {
+            return self.computed(operands);
+        }
+        let a = self.extended(a, kind)?;
+        let to = self.target(to, 32)?;
+        let operation =
+            if name.base == "brev" { Operation::ReverseBits } else { Operation::CountBits };
+        self.emit(operation, Some(to), sources([a]));
+        Ok(())
+    }
+
     pub(super) fn comparison(
         &mut self,
         name: &Name<'a>,

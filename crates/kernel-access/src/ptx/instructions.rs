@@ -7,7 +7,7 @@ use crate::decode::{Operand, Operation, Predicate, Register, Source};
 
 /// Instructions whose result depends on what they read, and that have no effect besides: the first
 /// operand is written.
-const COMPUTED: [&str; 60] = [
+const COMPUTED: [&str; 58] = [
     "fma",
     "sqrt",
     "rsqrt",
@@ -19,10 +19,8 @@ const COMPUTED: [&str; 60] = [
     "tanh",
     "copysign",
     "testp",
-    "popc",
     "clz",
     "bfind",
-    "brev",
     "fns",
     "szext",
     "bmsk",
@@ -198,6 +196,7 @@ impl<'a> Translator<'_, 'a> {
             "shf" => self.funnel(&name, operands)?,
             "min" | "max" => self.minimum(&name, operands)?,
             "neg" | "abs" => self.sign(&name, operands)?,
+            "brev" | "popc" => self.bits(&name, operands)?,
             "setp" => self.comparison(&name, operands)?,
             "selp" => self.select(&name, operands)?,
             "cvt" => self.convert(&name, operands)?,

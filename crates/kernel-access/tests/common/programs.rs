@@ -119,6 +119,8 @@ impl Programs {
                     | Operation::Minimum { .. }
                     | Operation::PredicateLogic(_)
                     | Operation::Absolute
+                    | Operation::ReverseBits
+                    | Operation::CountBits
                     | Operation::Other(_)
                         if general =>
                     {

@@ -13,6 +13,9 @@ type Judge = fn(u64, u64, u64) -> u64;
 /// The numbers are in `%rd1` to `%rd3`, their lower parts in `%r1` and `%rs1` and so on. The result
 /// is in `%rd0`, `%r0` or `%rs0`, by its bits. `by_type` has the others.
 const COMPUTED: &[(&str, u32, Judge)] = &[
+    ("brev.b32 %r0, %r1;", 32, |a, _, _| (a as u32).reverse_bits().into()),
+    ("popc.b32 %r0, %r1;", 32, |a, _, _| (a as u32).count_ones().into()),
+    ("brev.b64 %rd1, %rd1; mov.u64 %rd0, 5;", 64, |_, _, _| 5),
     ("sub.s32 %r0, 9, %r2;", 32, |_, b, _| 9_u64.wrapping_sub(b)),
     ("shr.u64 %rd1, %rd1, 7; mov.u64 %rd0, %rd1;", 64, |a, _, _| a >> 7),
     ("and.b64 %rd0, %rd1, 0xffffffff00000;", 64, |a, _, _| a & 0xf_ffff_fff0_0000),
