@@ -437,6 +437,8 @@ hooks! {
     cuGraphExecMemsetNodeSetParams:
         (exec: Handle, node: Handle, params: *const CUDA_MEMSET_NODE_PARAMS, context: Handle)
         => graphs::set_memset [exec, node, params];
+    cuGraphNodeSetEnabled: (exec: Handle, node: Handle, enabled: c_uint)
+        => graphs::set_enabled [exec, node, enabled];
     cuGraphInstantiateWithFlags: (exec: *mut Handle, graph: Handle, flags: u64)
         => graphs::instantiate [exec, graph, flags];
     cuGraphDestroyNode: (node: Handle) => graphs::destroy_node [node];

@@ -1,5 +1,6 @@
 //! The calls that make, change and launch executable graphs.
 
+use core::ffi::c_uint;
 use std::collections::BTreeSet;
 
 use cuda_events::sys::more::{
@@ -10,7 +11,9 @@ use cuda_order_check_engine::GraphId;
 use crate::call::{Call, Code, Handle, OK, read};
 use crate::model::graphs::flatten::kernel_work;
 use crate::model::graphs::nodes::{KernelNode, Work};
-use crate::model::graphs::{instantiated, launch_begins, nodes_of_launch};
+use crate::model::graphs::{
+    instantiated, launch_begins, node_enabled, nodes_change, nodes_of_launch,
+};
 use crate::model::host_functions::executions as host_functions;
 use crate::model::host_functions::nodes::NodeQuestions;
 use crate::model::user_objects::{graph_ends, node_ends, objects_within};
@@ -81,6 +84,7 @@ pub(crate) fn set_kernel<T: Copy + Default + Into<KernelNode>>(
     after_success(call, real, |watch| {
         // SAFETY: NULL or the program's description.
         let work = kernel_work(watch, &unsafe { read(description) }.into());
+        nodes_change(watch, exec);
         watch.graphs.set_node(exec, node, work);
     })
 }
@@ -95,6 +99,7 @@ pub(crate) fn set_copy(
     after_success(call, real, |watch| {
         // SAFETY: as above.
         let description = unsafe { read(description) };
+        nodes_change(watch, exec);
         watch.graphs.set_node(exec, node, Work::of_copy(description));
     })
 }
@@ -109,8 +114,19 @@ pub(crate) fn set_memset(
     after_success(call, real, |watch| {
         // SAFETY: as above.
         let description = unsafe { read(description) };
+        nodes_change(watch, exec);
         watch.graphs.set_node(exec, node, Work::of_set(&description));
     })
+}
+
+pub(crate) fn set_enabled(
+    call: &Call,
+    real: impl FnOnce() -> Code,
+    exec: Handle,
+    node: Handle,
+    is_enabled: c_uint,
+) -> Code {
+    after_success(call, real, |watch| node_enabled(watch, exec, node, is_enabled != 0))
 }
 
 pub(crate) fn destroy_node(call: &Call, real: impl FnOnce() -> Code, node: Handle) -> Code {
@@ -196,7 +212,13 @@ pub(crate) fn update(
     graph: Handle,
 ) -> Code {
     after_success(call, real, |watch| {
+        let built = watch.graphs.built.get(&exec);
+        let has_disabled = built.is_some_and(|built| !built.disabled.is_empty());
         instantiated(watch, graph, exec);
+        if has_disabled {
+            // Whether an update enables them was not asked.
+            watch.graphs.unknown(exec);
+        }
         let mut objects = watch.user_objects.of_graphs.remove(&exec).unwrap_or_default();
         watch.feed.objects_left(GraphId(exec as u64), objects.iter().copied());
         objects.extend(objects_within(watch, graph));

@@ -9,6 +9,7 @@ use crate::call::{Call, Code, Function, Handle, OK, read};
 use crate::callbacks::run_host;
 use crate::model::graphs::by_handle::NodePlace;
 use crate::model::graphs::node::Node;
+use crate::model::graphs::nodes_change;
 use crate::model::host_functions::executions::{Callback, Host, NodeParams, NodeReference, Runs};
 use crate::model::host_functions::nodes::{NodeQuestions, host_in};
 use crate::model::under_way::submission::Visible;
@@ -114,7 +115,12 @@ pub(crate) fn in_node(
         let is_given = unsafe { asks.keeper.give(graph, raw) };
         former.filter(|_| is_given).iter().for_each(NodeReference::release);
     }
-    caught_up(|watch| watch.graphs.host_node(place, host));
+    caught_up(|watch| {
+        if let NodePlace::Exec(exec, _) = place {
+            nodes_change(watch, exec);
+        }
+        watch.graphs.host_node(place, host);
+    });
     code
 }
 

@@ -157,7 +157,57 @@ fn launched(p: &Desk<'_>, build: impl FnOnce(&mut Built<'_>)) {
     built.destroy();
 }
 
-const PLANTED: [(&str, Program); 9] = [
+/// A graph of one memset, captured.
+fn captured<'a>(p: &'a Desk<'a>) -> Built<'a> {
+    p.capture(p.c);
+    p.set(p.c, p.buffer, 32);
+    let (mut graph, mut node, mut count) = (null_mut(), null_mut(), 1_usize);
+    p.number(unsafe { (p.raw.cuStreamEndCapture)(p.c, &mut graph) });
+    let code = call!(p.raw, cuGraphGetNodes(graph => CUgraph, &mut node => *mut CUgraphNode,
+        &mut count => *mut usize));
+    assert_eq!((code, count), (OK, 1));
+    Built { p, graph, nodes: vec![node] }
+}
+
+/// The only node of a graph does nothing until it is enabled again.
+fn disabled(p: &Desk<'_>, graph: Built<'_>) {
+    let exec = graph.exec();
+    let enable = |is_enabled: u32| {
+        let code = call!(p.raw, cuGraphNodeSetEnabled(exec => CUgraphExec,
+            graph.nodes[0] => CUgraphNode, is_enabled => u32));
+        assert_eq!(code, OK);
+    };
+    enable(0);
+    p.launch(exec, p.a);
+    p.set(p.b, p.buffer, 32);
+    p.raw.sync(p.b);
+    if !p.mended {
+        enable(1);
+    }
+    p.launch(exec, p.a);
+    p.set(p.b, p.buffer, 16);
+    graph.destroy();
+}
+
+const PLANTED: [(&str, Program); 12] = [
+    ("a node that is enabled again", |p| {
+        let mut graph = Built::new(p);
+        graph.set(&[], p.buffer);
+        disabled(p, graph);
+    }),
+    ("a captured node that is enabled again", |p| disabled(p, captured(p))),
+    ("a captured node that is set in the executable graph", |p| {
+        let graph = captured(p);
+        let exec = graph.exec();
+        let params = bytes(p.other);
+        let code = call!(p.raw, cuGraphExecMemsetNodeSetParams(exec => CUgraphExec,
+            graph.nodes[0] => CUgraphNode, &params => *const CUDA_MEMSET_NODE_PARAMS,
+            p.context() => CUcontext));
+        assert_eq!(code, OK);
+        p.launch(exec, p.a);
+        p.set(p.b, if p.mended { p.buffer } else { p.other }, 16);
+        graph.destroy();
+    }),
     ("a child graph without nodes", |p| {
         let inner = Built::new(p);
         launched(p, |graph| {
@@ -232,21 +282,12 @@ const PLANTED: [(&str, Program); 9] = [
         built.destroy();
     }),
     ("a captured graph that is changed", |p| {
-        let raw = p.raw;
-        p.capture(p.c);
-        p.set(p.c, p.buffer, 32);
-        let mut graph = null_mut();
-        p.number(unsafe { (raw.cuStreamEndCapture)(p.c, &mut graph) });
-        let (mut node, mut count) = (null_mut(), 1_usize);
-        let code = call!(raw, cuGraphGetNodes(graph => CUgraph, &mut node => *mut CUgraphNode,
-            &mut count => *mut usize));
-        assert_eq!((code, count), (OK, 1));
+        let built = captured(p);
         let at = if p.mended { p.other } else { p.buffer + 32 };
         let params = bytes(at);
-        let code = call!(raw, cuGraphMemsetNodeSetParams(node => CUgraphNode,
+        let code = call!(p.raw, cuGraphMemsetNodeSetParams(built.nodes[0] => CUgraphNode,
             &params => *const CUDA_MEMSET_NODE_PARAMS));
         assert_eq!(code, OK);
-        let built = Built { p, graph, nodes: vec![node] };
         let exec = built.exec();
         p.launch(exec, p.a);
         p.set(p.b, p.buffer + 32, 16);

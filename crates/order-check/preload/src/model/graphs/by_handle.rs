@@ -18,6 +18,8 @@ pub(crate) struct Built {
     pub(crate) nodes: Vec<Flat>,
     /// The place of each node in `nodes`.
     pub(crate) indices: HashMap<Handle, usize>,
+    /// Those that do nothing, by their places.
+    pub(crate) disabled: HashSet<usize>,
     /// Whether the checker does not have them as they are.
     pub(crate) changed: bool,
 }
@@ -25,7 +27,17 @@ pub(crate) struct Built {
 impl Built {
     pub(crate) fn new(nodes: Vec<Flat>) -> Self {
         let indices = nodes.iter().enumerate().map(|(at, node)| (node.handle, at)).collect();
-        Self { nodes, indices, changed: true }
+        Self { nodes, indices, disabled: HashSet::new(), changed: true }
+    }
+
+    /// A node is disabled or enabled. `None` if it is not known.
+    pub(crate) fn enable(&mut self, node: Handle, is_enabled: bool) -> Option<()> {
+        let at = *self.indices.get(&node)?;
+        self.changed |= match is_enabled {
+            true => self.disabled.remove(&at),
+            false => self.disabled.insert(at),
+        };
+        Some(())
     }
 
     /// The work of a node, which gets other work.
@@ -58,6 +70,8 @@ pub(crate) struct Graphs {
     pub(crate) of_graph: HashMap<Handle, Vec<Node>>,
     /// The nodes of executable graphs.
     pub(crate) of_exec: HashMap<Handle, Vec<Node>>,
+    /// The graphs that executable ones were made from whose nodes the driver was not asked for.
+    pub(crate) captured: HashMap<Handle, Handle>,
     /// The executable graphs whose nodes the driver was asked for.
     pub(crate) built: HashMap<Handle, Built>,
     /// How often the checker was given the nodes of one: a measure of time.
@@ -77,6 +91,7 @@ impl Graphs {
             in_capture: HashMap::new(),
             of_graph: HashMap::new(),
             of_exec: HashMap::new(),
+            captured: HashMap::new(),
             built: HashMap::new(),
             defined: 0,
             partial: HashSet::new(),
@@ -100,6 +115,7 @@ impl Graphs {
         self.of_graph.remove(&graph);
         self.of_exec.remove(&graph);
         self.built.remove(&graph);
+        self.captured.retain(|exec, from| *exec != graph && *from != graph);
     }
 
     /// A node of an executable graph has other work.

@@ -28,11 +28,34 @@ pub(crate) fn instantiated(watch: &mut Watch, graph: Handle, exec: Handle) {
     if let Some(nodes) = captured.filter(|_| !watch.graphs.was_changed(graph)) {
         watch.feed.graph_copy(GraphId(graph as u64), GraphId(exec as u64));
         watch.graphs.of_exec.insert(exec, nodes);
+        watch.graphs.captured.insert(exec, graph);
         return;
     }
+    watch.graphs.captured.remove(&exec);
     match nodes_of(watch, graph) {
         Some(nodes) => _ = watch.graphs.built.insert(exec, Built::new(nodes)),
         None => watch.graphs.unknown(exec),
+    }
+}
+
+/// The nodes of an executable graph are changed one by one. Of one that was captured the driver is asked
+/// for those of the graph, as long as these are what they were.
+pub(crate) fn nodes_change(watch: &mut Watch, exec: Handle) {
+    let graphs = &watch.graphs;
+    let Some(&graph) = graphs.captured.get(&exec) else { return };
+    if graphs.of_graph.contains_key(&graph) && !graphs.was_changed(graph) {
+        let nodes = nodes_of(watch, graph);
+        watch.graphs.built.extend(nodes.map(|nodes| (exec, Built::new(nodes))));
+    }
+    watch.graphs.captured.remove(&exec);
+}
+
+/// A node of an executable graph is disabled or enabled.
+pub(crate) fn node_enabled(watch: &mut Watch, exec: Handle, node: Handle, is_enabled: bool) {
+    nodes_change(watch, exec);
+    let built = watch.graphs.built.get_mut(&exec);
+    if built.and_then(|built| built.enable(node, is_enabled)).is_none() {
+        watch.graphs.unknown(exec);
     }
 }
 
@@ -40,15 +63,19 @@ pub(crate) fn instantiated(watch: &mut Watch, graph: Handle, exec: Handle) {
 /// the checker has all of them only now.
 pub(crate) fn nodes_of_launch(watch: &mut Watch, exec: Handle) -> Option<Vec<Node>> {
     let built = watch.graphs.built.get_mut(&exec);
-    if let Some(Built { nodes, changed, .. }) = built.filter(|built| built.changed) {
+    if let Some(Built { nodes, disabled, changed, .. }) = built.filter(|built| built.changed) {
         *changed = false;
         watch.graphs.defined += 1;
-        let node = |node: &Flat| GraphNode { work: node.work.parts(), after: node.after.clone() };
-        watch.feed.graph(GraphId(exec as u64), nodes.iter().map(node).collect());
-        watch
-            .graphs
-            .of_exec
-            .insert(exec, nodes.iter().flat_map(|node| node.work.nodes()).collect());
+        // What waits for one that does nothing waits for what is before that.
+        let work = |at: usize, node: &Flat| (!disabled.contains(&at)).then(|| node.work.clone());
+        let node = |(at, node): (usize, &Flat)| GraphNode {
+            work: work(at, node).map_or_else(Vec::new, |work| work.parts()),
+            after: node.after.clone(),
+        };
+        let all = || nodes.iter().enumerate();
+        watch.feed.graph(GraphId(exec as u64), all().map(node).collect());
+        let works = all().filter_map(|(at, node)| work(at, node));
+        watch.graphs.of_exec.insert(exec, works.flat_map(|work| work.nodes()).collect());
     }
     watch.graphs.of_exec.get(&exec).cloned()
 }

@@ -956,6 +956,13 @@ fn graphs() -> Vec<Row> {
         })
         .setup(has_kernel).then(launches_former).touches([read_by_kernel(To)])
         .orders("A>C C>A").refused("A>C C>A", read_by_kernel(From), 0),
+        row("cuGraphNodeSetEnabled", |r| {
+            let [graph, node] = built(r, From);
+            added(r, graph, To);
+            vec![exec(r, graph), node, 0]
+        })
+        .then(launches_former).touches([writes(To, 0..32)]).orders("A>C C>A")
+        .refused("A>C C>A", [writes(To, 0..32), writes(From, 0..32)].concat(), 0),
         row("cuGraphDestroyNode", |r| {
             let [graph, _] = built(r, To);
             vec![added(r, graph, From)]
