@@ -25,6 +25,8 @@ pub(crate) struct Allocations {
     all: BTreeMap<u64, (Allocation, bool)>,
     /// The first addresses of those that were freed, the oldest first, each with its call's number.
     freed: VecDeque<(u64, u64)>,
+    /// Where maps are beside each other, from the first address to the end of the last one.
+    joined: BTreeMap<u64, u64>,
 }
 
 impl Allocations {
@@ -35,8 +37,49 @@ impl Allocations {
         }
     }
 
+    /// The memory is a map: with those before and behind it without a gap it is one.
+    pub(crate) fn join(&mut self, range: Range<u64>) {
+        if range.is_empty() {
+            return;
+        }
+        let Range { mut start, mut end } = range;
+        if let Some((&first, _)) =
+            self.joined.range(..start).next_back().filter(|of| *of.1 == start)
+        {
+            start = first;
+        }
+        if let Some(last) = self.joined.remove(&end) {
+            end = last;
+        }
+        self.joined.insert(start, end);
+    }
+
+    /// What is left of joined maps without these bytes.
+    fn part(&mut self, range: &Range<u64>) {
+        while let Some((&start, &end)) = self.joined.range(..range.end).next_back()
+            && end > range.start
+            && !range.is_empty()
+        {
+            self.joined.remove(&start);
+            if start < range.start {
+                self.joined.insert(start, range.start);
+            }
+            if end > range.end {
+                self.joined.insert(range.end, end);
+            }
+        }
+    }
+
+    /// The memory that an address is in, with the maps that it is joined with.
+    pub(crate) fn whole(&self, at: u64) -> Option<(Range<u64>, &Allocation)> {
+        let live = self.live(at)?;
+        let joined = self.joined.range(..=at).next_back().filter(|(_, end)| at < **end);
+        Some((joined.map_or_else(|| live.range.clone(), |(&start, &end)| start..end), live))
+    }
+
     /// The memory is freed. A report may still name it, until other memory takes its place.
     pub(crate) fn free(&mut self, range: &Range<u64>) {
+        self.part(range);
         let Some((allocation, freed)) = self.all.get_mut(&range.start) else { return };
         *freed = true;
         self.freed.push_back((range.start, allocation.call.number));
@@ -53,6 +96,7 @@ impl Allocations {
         if range.is_empty() {
             return;
         }
+        self.part(range);
         while let Some((last, _)) = self.last_before(range.end)
             && last.range.end > range.start
         {

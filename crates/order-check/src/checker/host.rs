@@ -53,6 +53,11 @@ impl Tasks {
         self.accesses.allocations.begin(range, call);
     }
 
+    pub(super) fn map(&mut self, call: &Arc<Call>, address: u64, bytes: u64) {
+        self.allocate(call, address, bytes);
+        self.accesses.allocations.join(address..address.saturating_add(bytes));
+    }
+
     pub(super) fn host(&mut self, call: &Arc<Call>, accesses: &[Access]) {
         let (actor, mut clock) = self.actor(call);
         self.work(&actor, accesses, &mut clock);

@@ -298,6 +298,7 @@ impl Checker {
             }
             Op::WaitEnded { call: wait, cell } => events.streams.wait_ended(call, wait, cell),
             Op::Allocate { address, bytes } => events.streams.tasks.allocate(call, address, bytes),
+            Op::Map { address, bytes } => events.streams.tasks.map(call, address, bytes),
             Op::Host { accesses } => events.streams.tasks.host(call, accesses),
             Op::HostWriteValue { cell, value } => {
                 events.streams.tasks.host_write_value(call, cell, value);

@@ -41,8 +41,15 @@ const CANDIDATES: usize = 16;
 /// The time of what is before everything.
 const BEFORE_ALL: u64 = 0;
 
-/// An allocation: its bytes, and the number of the call that made it.
-type Place = (Range<u64>, u64);
+/// Memory that work is in.
+#[derive(Clone, Debug, PartialEq)]
+struct Place {
+    /// Its bytes, with those of the maps beside it.
+    range: Range<u64>,
+    /// Where the allocation begins that the work is in, and the number of the call that made it.
+    start: u64,
+    begun: u64,
+}
 
 /// The last operations of a kind, in the order in which they were done.
 #[derive(Debug)]
@@ -145,9 +152,13 @@ fn places(
 ) -> Vec<Place> {
     let mut all: Vec<Place> = Vec::new();
     for at in addresses {
-        if !all.iter().any(|(range, _)| range.contains(&at)) {
-            let place = allocations.live(at).map(|live| (live.range.clone(), live.call.number));
-            all.extend(place.filter(|(_, begun)| *begun < entry.origin.call.number));
+        if !all.iter().any(|place| place.range.contains(&at)) {
+            let place = allocations.whole(at).map(|(range, own)| Place {
+                range,
+                start: own.range.start,
+                begun: own.call.number,
+            });
+            all.extend(place.filter(|place| place.begun < entry.origin.call.number));
         }
     }
     all
@@ -227,7 +238,7 @@ impl Nearby {
         let first = works.first + skipped as u64;
         let mut behind = places.iter().filter(|(_, last)| *last >= first);
         let addresses = self.addresses.range(addresses..self.addresses.all.len());
-        behind.any(|((range, _), _)| addresses.iter().any(|at| range.contains(at)))
+        behind.any(|(place, _)| addresses.iter().any(|at| place.range.contains(at)))
     }
 
     /// The launches that other work may meet, the last ones first.
@@ -273,8 +284,9 @@ impl Nearby {
             let own = self.addresses.range(addresses..self.addresses.all.len());
             for (work, places) in self.works.all.range(skipped..).rev() {
                 // The allocation may have ended since then.
-                let is_it = |(place, number): &Place| {
-                    allocations.live(place.start).is_some_and(|live| live.call.number == *number)
+                let is_it = |place: &Place| {
+                    let live = allocations.live(place.start);
+                    live.is_some_and(|live| live.call.number == place.begun)
                 };
                 if meet(own, new, places, is_it, &mut self.common)
                     && !comes_before(work, new, is_before)
@@ -343,11 +355,11 @@ fn meet(
 ) -> bool {
     let number = launch.origin.call.number;
     let meets = |place: &&Place| {
-        let (range, begun) = *place;
-        *begun < number && addresses.iter().any(|at| range.contains(at)) && is_it(place)
+        let meets = addresses.iter().any(|at| place.range.contains(at));
+        place.begun < number && meets && is_it(place)
     };
     common.clear();
-    common.extend(places.iter().filter(meets).map(|(range, _)| range.clone()));
+    common.extend(places.iter().filter(meets).map(|place| place.range.clone()));
     !common.is_empty()
 }
 

@@ -59,6 +59,13 @@ impl<O: Observer> MemoryFeed<O> {
         self.apply(Op::Allocate { address, bytes });
     }
 
+    /// Memory is mapped at a part of the addresses that the program reserved.
+    pub fn map_memory(&mut self, address: u64, bytes: u64, memory: Memory) {
+        self.forget_words(address, bytes);
+        self.memory.insert(address, (bytes, memory));
+        self.apply(Op::Map { address, bytes });
+    }
+
     /// Memory is allocated in stream order.
     pub fn allocate_async(&mut self, stream: StreamId, address: u64, bytes: u64) {
         self.memory.insert(address, (bytes, Memory::Device));

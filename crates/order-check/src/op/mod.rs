@@ -299,6 +299,14 @@ pub enum Op<'a> {
         /// The number of bytes.
         bytes: u64,
     },
+    /// The same of a part of an address range that the program reserved. Parts beside each other are one
+    /// memory for whatever has an address in one of them.
+    Map {
+        /// The first address.
+        address: u64,
+        /// The number of bytes.
+        bytes: u64,
+    },
     /// The host accesses memory, or a call does so before it returns.
     Host {
         /// The accesses.

@@ -153,6 +153,55 @@ fn a_pair_in_one_allocation_is_a_candidate() {
     assert_eq!(nearby, [false, true]);
 }
 
+/// A kernel gets from one map to the next, and not over a gap or to other memory beside it.
+#[test]
+fn maps_beside_each_other_are_one_memory() {
+    let _turn = turn();
+    const PART: u64 = BYTES / 4;
+    let part = |at: u64| BASE + at * PART;
+    // The parts that are mapped, in this order, one that is unmapped then, and whether the first and the
+    // last one are one memory.
+    let cases: [(&[u64], Option<u64>, bool); 7] = [
+        (&[0, 1, 2, 3], None, true),
+        (&[3, 1, 0, 2], None, true),
+        (&[0, 1, 3], None, false),
+        (&[0, 3], None, false),
+        (&[0, 1, 2, 3], Some(1), false),
+        (&[0, 1, 2, 3, 4], Some(4), true),
+        (&[0, 1, 2, 4, 3], Some(4), true),
+    ];
+    for (mapped, unmapped, expected) in cases {
+        let mut run = Run { checker: Checker::default(), calls: 0 };
+        for &at in mapped {
+            run.apply("cuMemMap", Op::Map { address: part(at), bytes: PART });
+        }
+        if let Some(at) = unmapped {
+            let accesses = [Access::free(part(at), PART)];
+            run.apply("cuMemUnmap", Op::Host { accesses: &accesses });
+        }
+        for launch_first in [true, false] {
+            run.hand(1, 2);
+            run.hand(2, 1);
+            if launch_first {
+                run.launch(1, 7);
+            }
+            run.copy(2, part(3));
+            if !launch_first {
+                run.launch(1, 7);
+            }
+            let asked = if expected { vec![(7, part(3))] } else { Vec::new() };
+            assert_eq!(self::asked(), asked, "{mapped:?} {unmapped:?} {launch_first}");
+        }
+    }
+    // An allocation beside a map is another memory.
+    let mut run = Run { checker: Checker::default(), calls: 0 };
+    run.apply("cuMemMap", Op::Map { address: BASE, bytes: PART });
+    run.apply("cuMemAlloc", Op::Allocate { address: part(1), bytes: 3 * PART });
+    run.launch(1, 7);
+    run.copy(2, part(3));
+    assert_eq!(asked(), []);
+}
+
 #[test]
 fn what_needs_no_order_is_not_asked_for() {
     let _turn = turn();

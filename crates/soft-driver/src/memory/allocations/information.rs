@@ -68,7 +68,7 @@ impl Allocations {
         let new = Allocation { region, context, device, kind, bytes, freeing: false };
         self.addresses.0.insert(address, new);
         if let Some(feed) = feed {
-            feed.allocate(address, bytes as u64, Memory::Device);
+            feed.map_memory(address, bytes as u64, Memory::Device);
         }
     }
 

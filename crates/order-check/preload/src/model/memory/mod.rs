@@ -217,10 +217,10 @@ pub(crate) fn allocated_in_order(
 
 /// Memory is at these addresses, which the program has had before.
 pub(crate) fn mapped(watch: &mut Watch, address: Address, bytes: usize) {
-    watch.allocated(address, bytes, given(watch, address));
-    if let Some(allocation) = watch.memory.at.get_mut(&address) {
-        allocation.context = 0;
-    }
+    watch.replaced(address, bytes);
+    watch.memory.at.insert(address, Allocation { bytes, context: 0 });
+    let memory = given(watch, address);
+    watch.feed.map_memory(address, bytes as u64, memory);
 }
 
 /// It is there no longer.
