@@ -36,8 +36,7 @@ macro_rules! for_each_body {
         crate::graph::calls::exported!($callback);
         crate::graph::exec::exported!($callback);
         crate::graph::events::exported!($callback);
-        crate::graph::host::exported!($callback);
-        crate::values::nodes::exported!($callback);
+        crate::graph::parameters::exported!($callback);
         crate::green_context::exported!($callback);
         crate::kernel::modules::exported!($callback);
         crate::kernel::launches::exported!($callback);

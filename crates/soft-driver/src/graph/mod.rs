@@ -1,5 +1,5 @@
 //! Graphs and their nodes. [`calls`] makes and destroys them, [`exec`] has the executable ones and
-//! their launches, [`events`], [`host`] and `values` the nodes of a kind.
+//! their launches, [`events`], [`parameters`] and `values` the nodes of a kind.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -28,7 +28,8 @@ pub(crate) mod user_objects;
 
 pub(crate) mod events;
 pub(crate) mod exec;
-pub(crate) mod host;
+mod host;
+pub(crate) mod parameters;
 
 /// The event of a node. A graph does not keep it, and another event may get its handle.
 #[derive(Clone, Copy, Debug)]

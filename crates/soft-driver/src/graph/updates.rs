@@ -5,8 +5,8 @@ use core::ffi::{c_uint, c_ulonglong};
 
 use crate::abi::*;
 use crate::arg::Ptr;
-use crate::graph::edits::may_replace;
 use crate::graph::exec;
+use crate::graph::parameters::may_replace;
 use crate::graph::{ExecNode, NodeKind};
 use crate::machine::call_frame::CallFrame;
 use crate::machine::{Locked, State};
