@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::callees;
@@ -289,12 +289,22 @@ pub struct Launch {
     pub grid: [u32; 3],
     /// How many threads a block has along each axis.
     pub block: [u32; 3],
+    /// What global memory holds: bytes, and the address of the first. Nothing may change them until the
+    /// kernel has ended, and it does not itself. [Threads](crate::threads) that are run read them.
+    pub memory: Vec<(u64, Arc<[u8]>)>,
 }
 
 impl Launch {
-    /// A launch of `grid` blocks of `block` threads.
+    /// A launch of `grid` blocks of `block` threads, of which nothing in memory is known.
     pub fn new(grid: [u32; 3], block: [u32; 3], parameters: impl Into<Vec<u8>>) -> Self {
-        Self { parameters: parameters.into(), grid, block }
+        Self { parameters: parameters.into(), grid, block, memory: Vec::new() }
+    }
+
+    /// A number of at most 16 bytes in memory.
+    pub(crate) fn in_memory(&self, address: u64, bytes: u8) -> Option<u128> {
+        self.memory.iter().find_map(|(first, all)| {
+            number(all, u32::try_from(address.checked_sub(*first)?).ok()?, bytes.into())
+        })
     }
 
     /// A number among the parameters of at most 16 bytes.

@@ -112,7 +112,8 @@ fn number(place: Place, sizes: Place) -> Option<u64> {
 
 fn run(code: &Code, launch: &Launch, place: Place, steps: usize) -> Run {
     let [x, y, z, i, j, k] = place;
-    execute(code, launch, [x, y, z], [i, j, k], &mut |_, _| None, steps.min(STEPS))
+    let mut memory = |address, bytes| launch.in_memory(address, bytes);
+    execute(code, launch, [x, y, z], [i, j, k], &mut memory, steps.min(STEPS))
 }
 
 /// Accesses that threads at the corners of the launch make for certain, and the last thread that does

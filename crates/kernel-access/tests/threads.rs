@@ -12,7 +12,7 @@ use cuda_kernel_access::decode::AccessKind;
 use cuda_kernel_access::execute::{Touch, execute};
 use cuda_kernel_access::ptx::Module;
 use cuda_kernel_access::threads::{Every, Sought, Touched, every_touch, seek};
-use cuda_kernel_access::touch::may_touch;
+use cuda_kernel_access::touch::{may_touch, surely_touched};
 use shapes::case;
 
 const STEPS: usize = 1 << 19;
@@ -212,6 +212,40 @@ fn what_memory_decides_is_unknown() {
     assert_eq!(seek(TO + 80..TO + 84), Sought::Unknown);
     // Without threads, bytes, or time.
     assert_eq!(seek(TO..TO), Sought::NotFound);
+}
+
+/// What the caller says that memory holds, threads read: a table of places leads to these and no others. What
+/// it does not say, or of which a word is missing, is unknown as before.
+#[test]
+fn what_memory_holds_is_read() {
+    let table = 0x7e00_0000_0000_u64;
+    let code = kernel(&format!(
+        "mul.wide.u32 %w, %i, 4; add.u64 %w, %w, {table};\n\
+         ld.global.u32 %i, [%w]; {STORE}"
+    ));
+    let places = [7_u32, 100, 100_000, 3];
+    let bytes: Vec<u8> = places.into_iter().flat_map(u32::to_le_bytes).collect();
+    let mut launch = launched(1, 4, 0);
+    let stores = |launch: &Launch| {
+        let every = every(&code, launch);
+        let all = every.sure.iter().filter(|one| one.kind == AccessKind::Write);
+        let all: Vec<u64> = all.map(|one| (one.bytes.start - TO) / 4).collect();
+        (all, every.missing.len())
+    };
+    assert_eq!(stores(&launch), (vec![], 1));
+    launch.memory = vec![(table - 64, [0; 64].into()), (table, bytes.clone().into())];
+    assert_eq!(stores(&launch), (vec![3, 7, 100, 100_000], 0));
+    let corners: Vec<u64> = surely_touched(&code, &launch)
+        .iter()
+        .filter(|touch| touch.kind == AccessKind::Write)
+        .map(|touch| (touch.address - TO) / 4)
+        .collect();
+    assert_eq!(corners, [3, 7]);
+    for (first, bytes) in [(table, &bytes[..15]), (table + 1, &bytes[1..])] {
+        launch.memory = vec![(first, bytes.into())];
+        let (known, missing) = stores(&launch);
+        assert_eq!((known.len(), missing), (3, 1), "{first:x}");
+    }
 }
 
 #[test]
