@@ -21,6 +21,7 @@ use crate::model::kernels::parameters::Kernels;
 use crate::model::memory::allocations::Allocations;
 use crate::model::pinned::regions::{Alias, Pinned, State};
 use crate::model::streams::created::Streams;
+use crate::model::uploads::Uploads;
 use crate::model::user_objects::destructors::UserObjects;
 use crate::model::values::pending::Values;
 use crate::model::waiting::operations::Waiting;
@@ -85,6 +86,7 @@ pub(crate) fn start(resolve: &dyn Fn(&CStr) -> *mut c_void, settings: &Settings)
         destroyed: Destroyed::default(),
         waiting: Waiting::default(),
         under_way: Vec::new(),
+        uploads: Uploads::default(),
         last_id: 0,
     });
 }

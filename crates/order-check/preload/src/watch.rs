@@ -12,6 +12,7 @@ use crate::model::memory::allocations::Allocations;
 use crate::model::pinned::regions::Pinned;
 use crate::model::streams::created::Streams;
 use crate::model::under_way::submission::UnderWay;
+use crate::model::uploads::Uploads;
 use crate::model::user_objects::destructors::UserObjects;
 use crate::model::values::pending::Values;
 use crate::model::waiting::operations::Waiting;
@@ -34,6 +35,7 @@ pub(crate) struct Watch {
     /// Work that the feed does not have yet.
     pub(crate) waiting: Waiting,
     pub(crate) under_way: Vec<UnderWay<Self>>,
+    pub(crate) uploads: Uploads,
     /// The last number that was given.
     pub(crate) last_id: u64,
 }

@@ -118,6 +118,14 @@ impl<O: Observer> MemoryFeed<O> {
         Some(self.memory.places.get(self.memory.at(address)?)?.1)
     }
 
+    /// The memory that an address is in; `None` where a call has allocated, registered or opened none.
+    #[must_use]
+    pub fn memory_around(&self, address: u64) -> Option<Range<u64>> {
+        let at = self.memory.at(address)?;
+        let start = *self.memory.starts.get(at)?;
+        Some(start..start.saturating_add(self.memory.places.get(at)?.0))
+    }
+
     /// The bytes of the memory that begins at an address; `None` where none begins that a call has
     /// allocated, registered or opened.
     #[must_use]

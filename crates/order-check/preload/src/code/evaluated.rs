@@ -134,7 +134,7 @@ fn add_accesses(count: usize) {
     }
 }
 
-fn is_bounded(span: &Span) -> bool {
+pub(crate) fn is_bounded(span: &Span) -> bool {
     span.bytes.as_ref().is_some_and(|bytes| bytes.end - bytes.start < 1 << 32)
 }
 

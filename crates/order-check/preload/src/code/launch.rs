@@ -6,6 +6,7 @@ use std::sync::Arc;
 use cuda_kernel_access::code::Launch;
 
 use crate::code::kernel::KernelCode;
+use crate::code::recall::{Recall, Upload};
 use crate::code::reserve;
 
 /// The boxed parameters of all launches together may have so many bytes.
@@ -25,6 +26,10 @@ pub(crate) struct Values {
     sizes: Sizes,
     words: Words,
     pub(crate) is_of_host: bool,
+    /// What it reads in memory.
+    memory: Vec<Arc<Upload>>,
+    /// What may be there.
+    pub(crate) recall: Option<Box<Recall>>,
 }
 
 /// The bytes of the parameters at their offsets.
@@ -48,7 +53,19 @@ impl Values {
         is_of_host: bool,
     ) -> Self {
         let number = number(mix(code.number, is_of_host.into()), sizes, words);
-        Self { number, code, sizes, words: Words::new(words), is_of_host }
+        let words = Words::new(words);
+        Self { number, code, sizes, words, is_of_host, memory: Vec::new(), recall: None }
+    }
+
+    /// The launch, of which memory says nothing.
+    pub(crate) fn alone(&self) -> Self {
+        Self::new(self.code.clone(), self.sizes, self.words(), self.is_of_host)
+    }
+
+    /// The launch with what it reads in memory.
+    pub(crate) fn with_memory(&self, memory: Vec<Arc<Upload>>) -> Self {
+        let number = memory.iter().fold(self.number, |number, one| mix(number, one.number));
+        Self { number, memory, ..self.alone() }
     }
 
     /// The words of the parameters.
@@ -67,7 +84,10 @@ impl Values {
         }
         let parameters: Vec<u8> = self.words().iter().flat_map(|word| word.to_le_bytes()).collect();
         let [x, y, z, wide, high, deep] = self.sizes;
-        Some(Launch::new([x, y, z], [wide, high, deep], parameters))
+        let mut launch = Launch::new([x, y, z], [wide, high, deep], parameters);
+        let memory = self.memory.iter().map(|one| (one.range.start, one.bytes.clone()));
+        launch.memory = memory.collect();
+        Some(launch)
     }
 }
 

@@ -13,6 +13,7 @@ pub(crate) mod kernel;
 pub(crate) mod launch;
 mod maps;
 pub(crate) mod nearby;
+pub(crate) mod recall;
 pub(crate) mod signals;
 pub(crate) mod time;
 pub(crate) mod verdict;

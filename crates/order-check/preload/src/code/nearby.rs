@@ -8,7 +8,7 @@ use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use cuda_order_check_engine::{Access, AccessKind, Launch, Launched, Other, Report};
+use cuda_order_check_engine::{Access, AccessKind, Launch, Launched, Other, Report, Side};
 
 use crate::code::launch::{Values, mix};
 use crate::code::time::NEARBY;
@@ -70,13 +70,18 @@ fn number_of(
         let [width, pitch] = access.stride().map_or([0; 2], |rows| [rows.width, rows.pitch]);
         [access.range.start, access.range.end, width, pitch]
     });
-    let other = other.and_then(|other| other.get::<Values>()).map(|other| other.number);
-    let number =
-        words.chain(other).fold(first, |number, word| mix(number.rotate_left(23), word)).max(1);
+    let other = other.and_then(|other| other.get::<Values>());
+    let in_memory = |launch: &Values| launch.recall.as_ref().map(|recall| recall.number);
+    let numbers = [other.map(|other| other.number), in_memory(launch), other.and_then(in_memory)];
+    let number = words
+        .chain(numbers.into_iter().flatten())
+        .fold(first, |number, word| mix(number.rotate_left(23), word))
+        .max(1);
     Some((APART.get(number as usize % PAIRS)?, number))
 }
 
-/// The two places of a candidate are those of another one that was reported, or of no class that is on.
+/// Nobody is to look at such a pair again: the two places are those of another one that was reported, or of
+/// no class that is on, or what memory holds says nothing.
 pub(crate) fn is_settled(report: &Report) {
     let [launch, other] = match report.second.launch() {
         Some(_) => [&report.second, &report.first],
@@ -87,6 +92,17 @@ pub(crate) fn is_settled(report: &Report) {
         && let Some((slot, number)) = number_of(launch, &report.shared, other)
     {
         slot.store(number, Ordering::Relaxed);
+    }
+}
+
+/// The pair has come to nothing, though there was time to ask what memory holds.
+pub(crate) fn is_refuted(report: &Report) {
+    let recalls = |side: &Side| {
+        let launch = side.launch().and_then(|launch| launch.get::<Values>());
+        launch.is_some_and(|launch| launch.recall.is_some())
+    };
+    if (NEARBY.is_left)() && [&report.first, &report.second].into_iter().any(recalls) {
+        is_settled(report);
     }
 }
 
@@ -102,10 +118,18 @@ fn is_near(launch: &Values, allocations: &[Range<u64>], other: &Other<'_>) -> bo
     }
     let begin = Instant::now();
     // Kernels that were not evaluated are when the candidate is judged.
-    let may_meet = match compare(launch, allocations, other) {
+    let second = other.launch.and_then(|other| other.get::<Values>());
+    let is_met = |launch, second| match compare(launch, second, allocations, other) {
         Some(verdict) => matches!(verdict, Verdict::Certain(_) | Verdict::Likely(_)),
         None => true,
     };
+    let may_meet = is_met(launch, second)
+        // What is in memory is looked at when the candidate is judged, too.
+        || match (launch.earlier_recalled(), second.map_or(Some(None), Values::earlier_recalled)) {
+            (Some(None), Some(None)) => false,
+            (Some(own), Some(others)) => is_met(own.unwrap_or(launch), others.or(second)),
+            _ => true,
+        };
     if !may_meet {
         pair.into_iter().for_each(|(slot, number)| slot.store(number, Ordering::Relaxed));
     }
@@ -114,14 +138,21 @@ fn is_near(launch: &Values, allocations: &[Range<u64>], other: &Other<'_>) -> bo
 }
 
 /// What the two mean, if both were evaluated.
-fn compare(launch: &Values, allocations: &[Range<u64>], other: &Other<'_>) -> Option<Verdict> {
+fn compare(
+    launch: &Values,
+    second: Option<&Values>,
+    allocations: &[Range<u64>],
+    other: &Other<'_>,
+) -> Option<Verdict> {
     let unknown = Some(Verdict::Refuted);
     let Ok(found) = launch.evaluated()? else { return unknown };
-    let Some(second) = other.launch else {
+    let Some(second) = second else {
+        if other.launch.is_some() {
+            return unknown;
+        }
         let work = OtherWork::of_device(other);
         return Some(judge_nearby((launch, &found), Err(work), 0, allocations, None));
     };
-    let Some(second) = second.get::<Values>() else { return unknown };
     match second.evaluated()? {
         Ok(other) => {
             Some(judge_nearby((launch, &found), Ok((second, &other)), 0, allocations, None))

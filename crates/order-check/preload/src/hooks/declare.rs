@@ -6,6 +6,7 @@ use cuda_order_check_engine::{Access, Finding};
 
 use crate::call::{Address, Call, Handle};
 use crate::model::graphs::node::Node;
+use crate::model::uploads::overwritten;
 use crate::report::output::LAUNCHES;
 use crate::walk::{begin_call, caught_up, locked};
 
@@ -36,6 +37,7 @@ pub fn declare(
     begin_call(&call, |watch| match stream {
         Some(stream) => {
             let stream = watch.stream(&call, stream);
+            overwritten(watch, core::slice::from_ref(&access));
             watch.feed.work(stream, &[access]);
             if write {
                 watch.graphs.add(&watch.feed, stream, Node::Work);

@@ -50,6 +50,7 @@ pub(crate) fn submit(
             let visible = Visible { stream, ids: vec![id], at_once: false };
             let host = host.clone();
             watch.submission_begins(visible, move |watch| {
+                watch.uploads.host_may_be_late();
                 watch.feed.function(stream, id);
                 if is_captured {
                     // It is one of each launch.

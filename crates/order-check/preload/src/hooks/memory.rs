@@ -230,6 +230,7 @@ pub(crate) fn free_async(
 ) -> Code {
     begin_call(call, |watch| {
         let stream = watch.stream(call, stream);
+        watch.uploads.forget();
         watch.feed.free_async(stream, address);
     });
     real()
@@ -253,6 +254,7 @@ pub(crate) fn closed(call: &Call, real: impl FnOnce() -> Code, address: Address)
         // It may be open still.
         if watch.questions.bytes_at(address).is_none() {
             awaited.reached(watch);
+            watch.uploads.forget();
             watch.feed.free(address);
         }
     })

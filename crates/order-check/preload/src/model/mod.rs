@@ -17,6 +17,7 @@ pub(crate) mod pinned;
 pub(crate) mod streams;
 pub(crate) mod threads;
 pub(crate) mod under_way;
+pub(crate) mod uploads;
 pub(crate) mod user_objects;
 pub(crate) mod values;
 pub(crate) mod waiting;

@@ -12,6 +12,18 @@ pub(crate) fn read(first: usize, bytes: usize) -> Option<u64> {
     copy(first, place).then(|| u64::from_ne_bytes(value))
 }
 
+/// So many bytes, if all of them can be read.
+pub(crate) fn read_all(first: usize, bytes: usize) -> Option<Vec<u8>> {
+    let mut all: Vec<u8> = Vec::with_capacity(bytes);
+    let place = all.spare_capacity_mut().get_mut(..bytes)?;
+    if !copy(first, place) {
+        return None;
+    }
+    // SAFETY: so many were written, within the capacity.
+    unsafe { all.set_len(bytes) };
+    Some(all)
+}
+
 /// Fills a place with bytes as the system reads them; `false` if it cannot. `process_vm_readv`
 /// refuses memory of the driver.
 pub(crate) fn copy(first: usize, to: &mut [MaybeUninit<u8>]) -> bool {

@@ -42,7 +42,12 @@ pub(crate) fn judge_all(candidates: Vec<Report>) {
 /// places is looked at.
 pub(crate) fn apply_verdict(watch: &mut Watch, report: Report, verdict: Verdict) {
     let is_new = match verdict {
-        Verdict::Refuted => false,
+        Verdict::Refuted => {
+            if report.is_nearby() {
+                nearby::is_refuted(&report);
+            }
+            false
+        }
         Verdict::Known => true,
         Verdict::Possible(..) => {
             let [first, last] = watch.feed.observer_mut().is_possible(&report);

@@ -48,7 +48,7 @@ pub(super) fn uses_of(launch: &Values, bounds: &Bounds, shared: &[Range<u64>]) -
     })
 }
 
-pub(super) fn reads(kind: KernelAccess) -> bool {
+pub(crate) fn reads(kind: KernelAccess) -> bool {
     matches!(kind, KernelAccess::Read | KernelAccess::CopyToShared)
 }
 

@@ -13,7 +13,7 @@ use crate::code::Reason;
 use crate::code::evaluated::Evaluated;
 use crate::code::launch::Values;
 use crate::code::signals;
-use crate::code::time::{CANDIDATES, Time};
+use crate::code::time::{CANDIDATES, NEARBY, Time};
 
 mod accesses;
 mod nearby;
@@ -23,7 +23,7 @@ mod tests;
 mod two_launches;
 mod work;
 
-pub(crate) use accesses::may_write;
+pub(crate) use accesses::{may_write, reads};
 pub(crate) use nearby::judge_nearby;
 pub(crate) use work::OtherWork;
 
@@ -79,10 +79,31 @@ enum Reach {
 const WAITS: &str = "it may wait for other work through memory, and such an order is not seen";
 
 /// A report of which one side is a launch, or both. It may have the code of kernels decoded.
+///
+/// What memory holds is asked last. That nothing unseen has changed it is likely.
 pub(crate) fn judge(report: &Report) -> Verdict {
     let sides = [&report.first, &report.second];
+    let launches = sides.map(launch_of);
+    let verdict = judge_launches(report, launches);
+    if is_sure(&verdict) || verdict == Verdict::Known {
+        return verdict;
+    }
+    let time = if report.is_nearby() { NEARBY } else { CANDIDATES };
+    let recalled = launches.map(|launch| launch.and_then(|launch| launch.recalled(time)));
+    if recalled.iter().all(Option::is_none) {
+        return verdict;
+    }
+    let [first, second] = [0, 1].map(|at| recalled[at].or(launches[at]));
+    match judge_launches(report, [first, second]) {
+        Verdict::Certain(bytes) | Verdict::Likely(bytes) => Verdict::Likely(bytes),
+        _ => verdict,
+    }
+}
+
+fn judge_launches(report: &Report, launches: [Option<&Values>; 2]) -> Verdict {
+    let sides = [&report.first, &report.second];
     if report.is_nearby() {
-        let verdict = nearby::judge(sides, &report.shared);
+        let verdict = nearby::judge(sides, launches, &report.shared);
         // What would be possible there is no finding.
         let is_ordered = is_sure(&verdict) && order_with_host(report).is_some();
         return if is_ordered { Verdict::Refuted } else { verdict };
@@ -110,7 +131,7 @@ pub(crate) fn judge(report: &Report) -> Verdict {
         }
         Err(unknown) => unknown,
     };
-    match sides.map(launch_of) {
+    match launches {
         [Some(one), Some(two)] => match (evaluate(0, one), evaluate(1, two)) {
             (Ok(first), Ok(second)) => {
                 let verdict = of_two_launches([(one, &first), (two, &second)], &question);

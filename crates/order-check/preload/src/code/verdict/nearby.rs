@@ -6,7 +6,7 @@ use cuda_order_check_engine::Side;
 
 use super::two_launches::of_two_launches;
 use super::work::of_launch_and_work;
-use super::{EvaluatedLaunch, OtherWork, Question, Reach, Verdict, launch_of};
+use super::{EvaluatedLaunch, OtherWork, Question, Reach, Verdict};
 use crate::code::evaluated::Evaluated;
 use crate::code::launch::Values;
 use crate::code::time::{NEARBY, Time};
@@ -15,7 +15,11 @@ use crate::code::time::{NEARBY, Time};
 const COMPARISONS: usize = 1 << 16;
 
 /// Such a pair is reported only if the code is sure of it: what is possible only is refuted.
-pub(super) fn judge(sides: [&Side; 2], shared: &[Range<u64>]) -> Verdict {
+pub(super) fn judge(
+    sides: [&Side; 2],
+    launches: [Option<&Values>; 2],
+    shared: &[Range<u64>],
+) -> Verdict {
     let time = Some(NEARBY);
     let evaluate = |launch: &Values| launch.evaluate(NEARBY).ok();
     let [first, second] = sides;
@@ -23,7 +27,7 @@ pub(super) fn judge(sides: [&Side; 2], shared: &[Range<u64>]) -> Verdict {
         let found = evaluate(launch)?;
         Some(judge_nearby((launch, &found), Err(OtherWork::of(other)), at, shared, time))
     };
-    let judged = match sides.map(launch_of) {
+    let judged = match launches {
         [Some(one), Some(two)] => evaluate(one).zip(evaluate(two)).map(|(first, second)| {
             judge_nearby((one, &first), Ok((two, &second)), 0, shared, time)
         }),

@@ -17,6 +17,7 @@ mod corpus;
 mod host;
 mod nearby;
 mod order;
+mod recall;
 mod threads;
 
 /// One test, as there is one watch in a process.
@@ -56,6 +57,9 @@ fn findings_about_kernels_with_code() {
     nearby::an_allowance_that_is_used_up();
     nearby::kernels_without_an_allowance();
     nearby::classes();
+    recall::blocks_of_a_table();
+    recall::tables_that_change();
+    recall::tables_in_pinned_memory();
     let _ = std::fs::remove_file(log());
 }
 

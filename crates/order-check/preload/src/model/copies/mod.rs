@@ -17,6 +17,7 @@ use crate::model::copies::blocks::{
 use crate::model::graphs::node::Node;
 use crate::model::pinned::watch_copies;
 use crate::model::under_way::submission::Visible;
+use crate::model::uploads::{overwritten, uploaded};
 use crate::model::values::pending::load;
 use crate::pinned::bytes;
 use crate::watch::Watch;
@@ -147,11 +148,15 @@ pub(crate) fn copied(watch: &mut Watch, prepared: &Prepared, copy: &Transfer) {
         }
     }
     submitted(watch, *stream, *id, &all);
+    if locations[0] == Location::Device {
+        uploaded(watch, *stream, locations[1], copy);
+    }
 }
 
 /// The accesses of a copy or a memset come to the feed.
 pub(crate) fn submitted(watch: &mut Watch, stream: StreamId, id: Option<u64>, all: &[Access]) {
     watch.seen.copies += 1;
+    overwritten(watch, all);
     if let Some(write) = all.iter().find(|access| access.kind == AccessKind::Write) {
         let range = &write.range;
         watch.feed.forget_words(range.start, range.end - range.start);

@@ -155,6 +155,7 @@ pub(crate) fn launch_accepted(
     nodes: Vec<(Node, Option<u64>)>,
 ) {
     watch.feed.launch(stream, graph);
+    watch.uploads.forget();
     if watch.contexts.of_several_devices() {
         watch.feed.assume("a launch of a graph is work of all devices");
         let all = watch.contexts.on_device(None);
@@ -163,6 +164,7 @@ pub(crate) fn launch_accepted(
     for (node, id) in nodes {
         match node {
             Node::Host(_) => {
+                watch.uploads.host_may_be_late();
                 id.into_iter().for_each(|id| watch.feed.function(stream, id));
             }
             Node::Write(access) => {

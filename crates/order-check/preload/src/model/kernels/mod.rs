@@ -71,6 +71,7 @@ pub(crate) fn submitted(watch: &mut Watch, stream: StreamId, accesses: &[Access]
     if !of_host {
         return;
     }
+    watch.uploads.host_may_be_late();
     let Some(launch) = accesses.first().and_then(Access::launch) else { return };
     if let Some(values) = launch.get::<Values>() {
         let number = match watch.feed.capture_of(stream) {

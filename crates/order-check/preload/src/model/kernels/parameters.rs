@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use cuda_order_check_engine::feed::{Feed, Memory};
 use cuda_order_check_engine::map::Map;
-use cuda_order_check_engine::{Access, AccessKind, Launched};
+use cuda_order_check_engine::{Access, AccessKind, Launched, StreamId};
 
 use crate::call::{Call, Handle, OK};
 use crate::code::image::Image;
@@ -15,6 +15,7 @@ use crate::code::kernel::KernelCode;
 use crate::code::launch::{Sizes, Values};
 use crate::code::signals;
 use crate::model::driver::{Questions, demangled};
+use crate::model::uploads::Uploads;
 use crate::report::output::Output;
 use crate::report::trace::note;
 use crate::settings::Kind;
@@ -299,7 +300,7 @@ impl Kernels {
             unsafe { kernel.values(parameters, extra, &mut values) };
         }
         let mut accesses = Vec::new();
-        if self.addresses(feed, &|_| None, function, sizes, &values, &mut accesses)
+        if self.addresses(feed, &|_| None, (function, sizes), &values, &mut accesses, None)
             && let Some(kernel) = self.by_handle.get(&function)
         {
             signals::launched(&kernel.code, signals::ANY_TIME);
@@ -310,15 +311,16 @@ impl Kernels {
     /// The bytes that the parameters of a kernel that was looked up point to, as far as they are
     /// addresses of memory that the checker has. Until a finding about the kernel is judged, nothing
     /// says what it does there: it counts as an access of the one byte, or of all bytes of memory that
-    /// the host may access, too, which is `of_host`. Says whether there is such memory.
+    /// the host may access, too, which is `of_host`. A launch that is no node of a graph `runs` after
+    /// uploads, in a stream. Says whether there is such memory.
     pub(crate) fn addresses(
         &mut self,
         feed: &Feed<Output>,
         of_host: &dyn Fn(u64) -> Option<Range<u64>>,
-        function: Handle,
-        sizes: Sizes,
+        (function, sizes): (Handle, Sizes),
         values: &[u64],
         accesses: &mut Vec<Access>,
+        runs: Option<(&mut Uploads, StreamId)>,
     ) -> bool {
         let settings = &feed.observer().settings;
         let has = |kind| settings.has(kind);
@@ -348,7 +350,8 @@ impl Kernels {
             accesses.push(Access::new(kind, word, bytes));
         }
         if let Some(first) = accesses.first_mut() {
-            let values = Values::new(kernel.code.clone(), sizes, values, some_of_host);
+            let mut values = Values::new(kernel.code.clone(), sizes, values, some_of_host);
+            runs.into_iter().for_each(|(uploads, stream)| uploads.launched(stream, &mut values));
             first.set_launch(Launched::new(Arc::new(values)));
         }
         some_of_host

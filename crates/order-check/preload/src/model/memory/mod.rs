@@ -135,6 +135,7 @@ impl Watch {
     /// The memory ends: nobody looks there any longer. What is pending counts as seen, or can be
     /// seen no longer.
     pub(crate) fn forget(&mut self, address: Address, seen: bool) -> Option<Allocation> {
+        self.uploads.forget();
         let allocation = self.memory.at.remove(&address)?;
         let range = address..address.saturating_add(allocation.bytes as u64);
         let is_there = |pending: &mut Pending| range.contains(&pending.cell.address);

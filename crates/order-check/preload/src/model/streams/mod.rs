@@ -127,6 +127,7 @@ pub(crate) fn wait_external(watch: &mut Watch, stream: StreamId) {
             signal_external(watch);
         }
         let cell = watch.streams.external.semaphore.cell();
+        watch.uploads.host_may_be_late();
         watch.feed.wait_value(stream, cell, 1, Compare::Equal);
         watch.streams.external.waits.push(watch.feed.caller().number);
     }

@@ -166,6 +166,7 @@ impl Watch {
     /// A call was not seen, or its name is all that the library has of it.
     pub(crate) fn order_everything(&mut self) {
         self.feed.barrier();
+        self.uploads.forget();
         self.stop_looking();
     }
 }
@@ -197,10 +198,13 @@ fn operations_accepted(watch: &mut Watch, stream: StreamId, values: Vec<(Value, 
     for (Value { cell, value, wait }, id) in values {
         match wait {
             Some(compare) => {
+                watch.uploads.host_may_be_late();
                 watch.feed.wait_value(stream, cell, value, compare);
                 watch.graphs.add(&watch.feed, stream, Node::WaitValue(cell));
             }
             None => {
+                let first = cell.address;
+                watch.uploads.written(&(first..first.saturating_add(cell.bytes.into())));
                 watch.feed.write_value(stream, id, cell, value);
                 watch.graphs.add(&watch.feed, stream, Node::WriteValue(cell, value));
             }

@@ -76,15 +76,16 @@ impl Watch {
                 Submitted::Launch { function, sizes, end } => {
                     let of_launch = values.get(begin..end).unwrap_or_default();
                     begin = end;
-                    let Watch { feed, pinned, kernels, .. } = self;
+                    let Watch { feed, pinned, kernels, uploads, .. } = self;
+                    let runs = feed.capture_of(stream).is_none();
                     let of_host = |word| pinned.of_host(word);
                     let of_host = kernels.addresses(
                         feed,
                         &of_host,
-                        function,
-                        sizes,
+                        (function, sizes),
                         of_launch,
                         &mut accesses,
+                        runs.then_some((uploads, stream)),
                     );
                     kernels::submitted(self, stream, &accesses, of_host);
                 }

@@ -1,0 +1,121 @@
+//! What memory holds that a launch has an address in, as far as the host has put it there.
+//!
+//! A kernel that finds its blocks in a table may be anywhere in a cache, as far as its code says. Most such
+//! tables come from the host, so a thread that is run may read what was uploaded. That is what memory holds if
+//! nothing else has written there since. What surely writes is looked at where the uploads are remembered
+//! ([`uploads`](crate::model::uploads)); a kernel may, so the launches since then are remembered with an
+//! upload, and are asked only when something depends on it.
+
+use core::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use cuda_kernel_access::touch::Span;
+
+use crate::code::evaluated::is_bounded;
+use crate::code::launch::{Values, mix};
+use crate::code::time::Time;
+use crate::code::verdict::reads;
+
+/// Bytes that a copy has put into memory.
+#[derive(Debug)]
+pub(crate) struct Upload {
+    pub(crate) range: Range<u64>,
+    /// The allocation that they are in.
+    pub(crate) memory: Range<u64>,
+    pub(crate) bytes: Arc<[u8]>,
+    /// Two have one only if they are the same bytes in the same place.
+    pub(crate) number: u64,
+}
+
+impl Upload {
+    pub(crate) fn new(range: Range<u64>, memory: Range<u64>, bytes: Arc<[u8]>) -> Self {
+        let words = bytes.chunks(8).map(|part| {
+            part.iter().rev().fold(part.len() as u64, |word, byte| word << 8 | u64::from(*byte))
+        });
+        let first = mix(mix(range.start, range.end), memory.start);
+        let number = words.fold(first, |number, word| mix(number.rotate_left(23), word));
+        Self { range, memory, bytes, number }
+    }
+}
+
+/// A launch after an upload, with those before it.
+#[derive(Debug)]
+pub(crate) struct Logged {
+    pub(crate) launch: Arc<Values>,
+    pub(crate) before: Option<Arc<Logged>>,
+}
+
+/// An upload that a launch has an address in, and the launches between the two.
+#[derive(Debug)]
+pub(crate) struct Recalled {
+    pub(crate) upload: Arc<Upload>,
+    pub(crate) log: Option<Arc<Logged>>,
+}
+
+/// What a launch may find in memory.
+#[derive(Debug)]
+pub(crate) struct Recall {
+    all: Vec<Recalled>,
+    pub(crate) number: u64,
+    with: OnceLock<Option<Arc<Values>>>,
+}
+
+impl Recall {
+    pub(crate) fn new(all: Vec<Recalled>) -> Self {
+        let number = all.iter().fold(0, |number, one| mix(number, one.upload.number));
+        Self { all, number, with: OnceLock::new() }
+    }
+}
+
+/// Whether a launch may change these bytes of an allocation. Of an access without bounds only the word says
+/// where it is: it may be anywhere in the word's allocation.
+fn may_change(launch: &Values, Upload { range, memory, .. }: &Upload, time: Time) -> bool {
+    let Ok(found) = launch.evaluate(time) else { return true };
+    let Ok(bounds) = &found.bounds else { return true };
+    let writes_in = |bytes: &Range<u64>| {
+        let mut words = launch.words().iter().zip(&bounds.summary.words);
+        words.any(|(value, word)| {
+            bytes.contains(value) && (word.uses.written || word.uses.atomic || word.uses.other)
+        })
+    };
+    let may_write = |span: &Span| match is_bounded(span) {
+        true => span.may_touch(range),
+        false => writes_in(memory),
+    };
+    writes_in(range) || bounds.spans.iter().any(|span| !reads(span.kind) && may_write(span))
+}
+
+impl Values {
+    /// The launch with what it finds in memory; `None` if nothing is there for certain, or its threads have
+    /// no use for it.
+    pub(crate) fn recalled(&self, time: Time) -> Option<&Values> {
+        let recall = self.recall.as_ref()?;
+        let find = || {
+            let found = self.evaluate(time).ok()?;
+            let spans = &found.bounds.as_ref().ok()?.spans;
+            if !spans.iter().any(|span| span.from_memory || !is_bounded(span)) {
+                return None;
+            }
+            let is_there = |one: &&Recalled| {
+                let mut log = one.log.as_deref();
+                let before = core::iter::from_fn(|| {
+                    let logged = log?;
+                    log = logged.before.as_deref();
+                    Some(&*logged.launch)
+                });
+                let mut all = before.chain([self]);
+                !all.any(|launch| may_change(launch, &one.upload, time))
+            };
+            let all: Vec<_> =
+                recall.all.iter().filter(is_there).map(|one| one.upload.clone()).collect();
+            (!all.is_empty()).then(|| Arc::new(self.with_memory(all)))
+        };
+        recall.with.get_or_init(find).as_deref()
+    }
+
+    /// The same, if that was asked before.
+    pub(crate) fn earlier_recalled(&self) -> Option<Option<&Values>> {
+        let Some(recall) = &self.recall else { return Some(None) };
+        Some(recall.with.get()?.as_deref())
+    }
+}

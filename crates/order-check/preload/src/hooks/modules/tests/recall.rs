@@ -1,0 +1,165 @@
+//! A kernel that reads a table which was uploaded, and work where the table leads.
+
+use cuda_order_check_engine::{Cell, Compare};
+
+use super::corpus::{
+    CALL, GATHER, INPUT, MEMORY, NONE, OFFSET, PART, RING, UNUSED, found, launch, order, upload,
+    whole, with_image,
+};
+use crate::call::{Address, Call, Handle, OK};
+use crate::hooks::unmodelled::unmodelled;
+use crate::hooks::{copies, declare, graphs, memory, streams, values};
+use crate::model::copies::blocks::Block;
+use crate::model::values::pending::Value;
+
+/// The last of 256 elements from the begin of the memory on is its first.
+const TABLE: Address = INPUT + 1020;
+
+/// A table of which each element is in this part of the memory.
+fn table(stream: Handle, part: u32) {
+    let all: Vec<u32> = (0..256).map(|at| part * PART as u32 / 4 + at).collect();
+    let from = all.as_ptr().expose_provenance() as u64;
+    let call = Call { name: "cuMemcpyHtoDAsync_v2", per_thread: false };
+    let blocks = [Block::device(TABLE), Block::host(from)];
+    copies::copy(&call, || OK, blocks, [1024, 1, 1], Some(stream));
+}
+
+/// A stream writes a word, or waits for it.
+fn value(stream: Handle, address: Address, wait: Option<Compare>) {
+    let value = Value { cell: Cell { address, bytes: 4 }, value: 1, wait };
+    values::apply(&CALL, || OK, stream, &[value]);
+}
+
+fn gather(stream: Handle) {
+    launch(GATHER, stream, &[TABLE, MEMORY, INPUT + 2048, 256]);
+}
+
+/// What is found of a gather by a table of part 2, and an upload of a part, with this between the table and
+/// the gather.
+fn after(between: impl Fn([Handle; 2]), part: u64) -> Vec<String> {
+    let streams = with_image("", whole());
+    let [a, b] = streams;
+    table(b, 2);
+    between(streams);
+    gather(b);
+    upload(a, part);
+    found()
+}
+
+/// The part that the table names, and no other. The kernel may be the second one.
+pub(super) fn blocks_of_a_table() {
+    let likely = ["likely: 2048..2052 3068..3072 reads writes"];
+    assert_eq!(after(|_| (), 2), likely);
+    for other in [0, 1, 3] {
+        assert_eq!(after(|_| (), other), NONE, "{other}");
+    }
+    let [a, b] = with_image("", whole());
+    table(b, 2);
+    upload(a, 2);
+    gather(b);
+    assert_eq!(found(), ["likely: 2048..2052 3068..3072 writes reads"]);
+
+    // An engine that loads what no table of a request names, and then says so.
+    let [a, b] = with_image("", whole());
+    for round in 0..8 {
+        table(b, round % 2);
+        gather(b);
+        upload(a, u64::from(2 + round % 2));
+        gather(b);
+    }
+    assert_eq!(found(), NONE);
+    table(b, 3);
+    gather(b);
+    assert_eq!(found().len(), 1);
+}
+
+/// What may change the table, and what does not.
+pub(super) fn tables_that_change() {
+    let written = |at: u64, bytes: usize| {
+        move |[a, _]: [Handle; 2]| {
+            let call = Call { name: "cuMemsetD8Async", per_thread: false };
+            copies::set(&call, || OK, Block::device(at), (0, 1), [bytes, 1], Some(a));
+        }
+    };
+    // Kernels: one that writes there, one beside it, one of which memory says where it writes, and one that
+    // has the address and does not use it.
+    let launched =
+        |kernel, values: &'static [u64]| move |[a, _]: [Handle; 2]| launch(kernel, a, values);
+    let is_there = |found: Vec<String>| found.iter().any(|line| line.starts_with("likely: 2048"));
+    for (what, between, stays) in [
+        ("a memset", &written(TABLE + 1020, 4) as &dyn Fn([Handle; 2]), false),
+        ("a memset beside it", &written(TABLE + 1024, 4), true),
+        ("a kernel", &launched(OFFSET, &[MEMORY, TABLE, 0, 1, 16]), false),
+        ("the end of a kernel's array", &launched(OFFSET, &[MEMORY, INPUT, 0, 1, 256]), false),
+        ("a kernel beside it", &launched(OFFSET, &[MEMORY, INPUT, 0, 1, 255]), true),
+        ("a kernel that reads it", &launched(OFFSET, &[TABLE, INPUT + 2048, 0, 1, 16]), true),
+        ("a kernel that does not use it", &launched(UNUSED, &[TABLE, INPUT + 2048, 16]), true),
+        ("a kernel without code", &launched(RING, &[INPUT + 2048, MEMORY]), false),
+        (
+            "a graph",
+            &|[a, _]| {
+                let (mut graph, mut exec) = (300, 301);
+                streams::capture_begin(&CALL, || OK, a);
+                streams::capture_end(&CALL, || OK, a, &mut graph);
+                graphs::instantiate(&CALL, || OK, &mut exec, graph, 0);
+                graphs::launch(&CALL, || OK, exec, a);
+            },
+            false,
+        ),
+        ("a free", &|[a, _]| _ = memory::free_async(&CALL, || OK, INPUT + (1 << 20), a), false),
+        (
+            "what the program reports",
+            &|[a, _]| declare::declare("x", Some(a), TABLE, 4, true),
+            false,
+        ),
+        ("a value", &|[a, _]| value(a, TABLE, None), false),
+        ("a call without a rule", &|_| unmodelled("cuNothing", &[0; 6]), false),
+    ] {
+        assert_eq!(is_there(after(between, 2)), stays, "{what}");
+    }
+    // The table comes in the other stream.
+    let [a, b] = with_image("", whole());
+    table(a, 2);
+    order([a, b]);
+    gather(b);
+    upload(a, 2);
+    assert_eq!(found(), NONE);
+    // So many launches are remembered.
+    for (launches, stays) in [(32, true), (33, false)] {
+        let many = |[a, _]: [Handle; 2]| {
+            for at in 0..launches {
+                launch(OFFSET, a, &[MEMORY, INPUT, at, 1, 16]);
+                launch(OFFSET, a, &[MEMORY, INPUT + 64, at, 1, 16]);
+            }
+        };
+        assert_eq!(is_there(after(many, 2)), stays, "{launches}");
+    }
+}
+
+/// Pinned memory has what a copy reads, unless something may write there before that.
+pub(super) fn tables_in_pinned_memory() {
+    let all: Vec<u32> = (0..256).map(|at| 2 * PART as u32 / 4 + at).collect();
+    let first = all.as_ptr().expose_provenance() as u64;
+    let copied = |to, from, stream| {
+        copies::copy(&CALL, || OK, [to, from].map(Block::any), [1024, 1, 1], Some(stream));
+    };
+    let found_after = |before: &dyn Fn([Handle; 2])| {
+        let streams = with_image("", whole());
+        let [a, b] = streams;
+        memory::register(&CALL, || OK, first, 1024, 0);
+        before(streams);
+        copied(TABLE, first, b);
+        gather(b);
+        upload(a, 2);
+        found().iter().any(|line| line.starts_with("likely: 2048"))
+    };
+    assert!(found_after(&|_| ()));
+    assert!(!found_after(&|[_, b]| copied(first, INPUT, b)), "a stream writes it");
+    assert!(!found_after(&|[_, b]| launch(OFFSET, b, &[INPUT, first, 0, 1, 4])), "a kernel may");
+    let other = first + 4096;
+    assert!(
+        !found_after(&|[_, b]| value(b, other, Some(Compare::Equal))),
+        "the host may end a wait"
+    );
+    assert!(found_after(&|[_, b]| value(b, other, None)), "a write of a value elsewhere");
+}
