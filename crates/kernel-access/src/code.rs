@@ -12,7 +12,9 @@ use crate::decode::{
 };
 use crate::division;
 use crate::flow::{Graph, NoGraph};
+use crate::fractions;
 use crate::instruction::is_access;
+use crate::live::Live;
 use crate::parameters::{Cluster, Whose, address_half, cluster};
 use crate::polls::{is_fence, polls};
 use crate::ptx::error::PtxError;
@@ -98,8 +100,9 @@ pub struct Code {
     constants: Vec<u8>,
     /// A clock, and the time after which an evaluation has no answer.
     pub(crate) time: Option<(fn() -> Duration, Duration)>,
-    /// Asked for by the kernel's summary and by each of its launches.
+    /// These are asked for by the kernel's summary and by each of its launches.
     polls: OnceLock<Vec<usize>>,
+    live: OnceLock<Live>,
 }
 
 impl Code {
@@ -111,6 +114,7 @@ impl Code {
     pub fn new(architecture: u32, kernel: &Kernel<'_>) -> Result<Self, NoCode> {
         let parameters = kernel.parameter_bank.ok_or(NoCode::NoParameters)?;
         let mut instructions = callees::instructions(architecture, kernel).map_err(NoCode::Code)?;
+        fractions::replace(&mut instructions);
         let branches = kernel.indirect_branches.iter();
         let targets = branches.map(|(at, places)| (*at as usize, places.clone())).collect();
         let graph = Graph::with_targets(&instructions, &targets).map_err(NoCode::Graph)?;
@@ -128,6 +132,7 @@ impl Code {
             constants,
             time: None,
             polls: OnceLock::new(),
+            live: OnceLock::new(),
         })
     }
 
@@ -149,6 +154,7 @@ impl Code {
             constants: Vec::new(),
             time: None,
             polls: OnceLock::new(),
+            live: OnceLock::new(),
         }
     }
 
@@ -156,7 +162,8 @@ impl Code {
         Self { lines, idle, ..self }
     }
 
-    /// The instructions, with the numbers that registers have here.
+    /// The instructions, with the numbers that registers have here. Behind those of machine code there
+    /// may be some that stand for functions which compute with fractions and do nothing else.
     pub fn instructions(&self) -> &[Instruction] {
         &self.instructions
     }
@@ -212,6 +219,10 @@ impl Code {
     /// The offsets of the accesses by which it may wait, in rising order.
     pub(crate) fn polls(&self) -> &[usize] {
         self.polls.get_or_init(|| polls(&self.instructions, &self.graph))
+    }
+
+    pub(crate) fn live(&self) -> &Live {
+        self.live.get_or_init(|| Live::new(&self.instructions, &self.graph, self.counts))
     }
 
     /// Whether it may wait by the access at this offset.

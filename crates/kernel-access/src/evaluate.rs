@@ -32,7 +32,7 @@ use crate::facts::Facts;
 use crate::form::{Bounds, Form, SINGLE, Symbol};
 use crate::instruction::{after, always};
 use crate::symbols::{Gaps, Symbols};
-use crate::words::{MEMORY, Words};
+use crate::words::{ADDRESS, MEMORY, STORED, Words};
 use truth::{Truth, both};
 
 const DOUBLE: i128 = 1 << 64;
@@ -168,6 +168,8 @@ pub(crate) struct Evaluator<'a> {
     sizes: [[Form; 3]; 2],
     stored: Words,
     heads: HashMap<usize, Head>,
+    /// What registers have where nobody reads it: it need not be followed where ways meet.
+    unread: [Vec<Value>; 2],
     seen: Vec<Seen>,
     steps: usize,
     end: Option<(fn() -> Duration, Duration)>,
@@ -219,6 +221,13 @@ impl<'a> Evaluator<'a> {
                 (one.head, head)
             })
             .collect();
+        let mut all: Words = (0..code.parameters.1).step_by(8).collect();
+        all.extend(Words::from([MEMORY, STORED, ADDRESS]));
+        let mut any = || {
+            let symbol = symbols.fixed(0, SINGLE - 1, all.clone());
+            Value::Plain(Rc::new(Form::symbol(symbol)))
+        };
+        let unread = code.counts.registers.map(|count| (0..count).map(|_| any()).collect());
         let mut evaluator = Self {
             code,
             launch,
@@ -232,6 +241,7 @@ impl<'a> Evaluator<'a> {
             sizes,
             stored: Words::new(),
             heads,
+            unread,
             seen: Vec::new(),
             steps: MOST_STEPS,
             end: code.time.map(|(clock, time)| (clock, clock().saturating_add(time))),

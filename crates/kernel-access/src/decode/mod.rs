@@ -244,7 +244,7 @@ pub enum Operation {
     /// Two halves of 16 bits, as constants: a way to write a number.
     Halves,
     /// A number of which only this is known: it depends on nothing but the sources, exactly these
-    /// registers, and all of the destination is written. In PTX only.
+    /// registers, and all of the destination is written. Not in machine code.
     Computed,
     /// The lower half of the product of two numbers of 64 bits. In PTX only.
     MultiplyLong,

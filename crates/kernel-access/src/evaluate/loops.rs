@@ -20,12 +20,13 @@ impl Evaluator<'_> {
         let parted = self.code.graph.dominators.get(at).copied().flatten();
         let parted = parted.filter(|_| self.heads.contains_key(&at));
         let mut state = State::clone(first);
+        self.leave_unread(at, &mut state);
         for (way, other) in rest.iter().enumerate() {
             for kind in 0..2 {
                 for number in 0..state.registers[kind].len() {
                     let (one, two) =
                         (&state.registers[kind][number], &other.registers[kind][number]);
-                    if one == two {
+                    if one == two || !self.code.live().is_read(at, kind, number) {
                         continue;
                     }
                     // Each way has places of its own.
@@ -60,6 +61,17 @@ impl Evaluator<'_> {
             }
         }
         Some(Rc::new(state))
+    }
+
+    fn leave_unread(&self, at: usize, state: &mut State) {
+        let live = self.code.live();
+        for (kind, all) in self.unread.iter().enumerate() {
+            for (number, any) in all.iter().enumerate() {
+                if !live.is_read(at, kind, number) {
+                    state.registers[kind][number] = any.clone();
+                }
+            }
+        }
     }
 
     pub(super) fn implied(&self, fact: &Form, facts: &Facts) -> bool {
@@ -101,6 +113,7 @@ impl Evaluator<'_> {
     pub(super) fn head(&mut self, at: usize, entry: &State) -> State {
         let mut state = entry.clone();
         let Some(head) = self.heads.get(&at) else { return state };
+        self.leave_unread(at, &mut state);
         let turns = Form::symbol(head.turns);
         let modes = head.modes.clone();
         let lost = head.words.clone();
@@ -164,6 +177,9 @@ impl Evaluator<'_> {
         for back in back {
             for kind in 0..2 {
                 for slot in 0..state.registers[kind].len() {
+                    if !self.code.live().is_read(at, kind, slot) {
+                        continue;
+                    }
                     let key = (kind == 1, slot as u16);
                     let mode = head.modes.get(&key).copied().unwrap_or(Mode::Same);
                     let value = &back.registers[kind][slot];
