@@ -275,10 +275,8 @@ pub fn passed_alone(place: &str, settings: &str) -> bool {
     if role().is_some() {
         return false;
     }
-    let path = place.split_once("::").and_then(|(_, path)| path.rsplit_once("::"));
-    let (test, _) = path.expect("a test is in a crate, and the item in the test");
     let _turn = turn();
-    let child = Child::start_named(test, ALONE, |command| {
+    let child = Child::start_named(test_of(place), ALONE, |command| {
         if !settings.is_empty() {
             command.env("CUDA_SOFT_DRIVER", crate::soft_settings(settings));
         }
@@ -289,6 +287,12 @@ pub fn passed_alone(place: &str, settings: &str) -> bool {
     });
     watch::without_limit(|| child.finish());
     true
+}
+
+/// What the harness calls the test in which an item has this path.
+pub fn test_of(place: &str) -> &str {
+    let path = place.split_once("::").and_then(|(_, path)| path.rsplit_once("::"));
+    path.expect("a test is in a crate, and the item in the test").0
 }
 
 /// The turn of a child that is alone with a device: each process has a context on it, and it has

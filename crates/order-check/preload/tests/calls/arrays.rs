@@ -5,7 +5,8 @@ use std::ffi::{CStr, c_void};
 use std::ptr::null_mut;
 
 use cuda_events::sys::CUstream;
-use cuda_events_test_support::planted::{Desk, aside, builder};
+use cuda_events_test_support::aside;
+use cuda_events_test_support::planted::{Desk, builder};
 use cuda_events_test_support::raw::{Front, OK, Raw, call};
 use cuda_order_check_preload as preload;
 use cuda_soft_driver::SoftDriver;
@@ -165,52 +166,49 @@ const ORDERS: [(&str, Ordered, [bool; 3]); 6] = [
 
 #[test]
 fn sources_are_read_when_the_attributes_say() {
-    aside("sources_are_read_when_the_attributes_say", || {
-        for (what, program, wrong) in ORDERS {
-            for by in 0..5 {
-                for (order, wrong) in [IN_STREAM, DURING_CALL, ANY_TIME].into_iter().zip(wrong) {
-                    let raw = Raw::behind(builder(0), WITH_ARRAYS);
-                    let desk = Desk::new(&raw, false);
-                    program(&desk, by, order);
-                    desk.end();
-                    let found = found();
-                    assert_eq!(!found.is_empty(), wrong, "{what}, {by}, {order}: {found:x?}");
-                }
+    aside!();
+    for (what, program, wrong) in ORDERS {
+        for by in 0..5 {
+            for (order, wrong) in [IN_STREAM, DURING_CALL, ANY_TIME].into_iter().zip(wrong) {
+                let raw = Raw::behind(builder(0), WITH_ARRAYS);
+                let desk = Desk::new(&raw, false);
+                program(&desk, by, order);
+                desk.end();
+                let found = found();
+                assert_eq!(!found.is_empty(), wrong, "{what}, {by}, {order}: {found:x?}");
             }
         }
-    });
+    }
 }
 
 #[test]
 fn batches_of_rows_have_their_bytes() {
-    aside("batches_of_rows_have_their_bytes", || {
-        for (what, program) in BATCHES {
-            for mended in [true, false] {
-                let raw = Raw::behind(builder(0), WITH_ARRAYS);
-                let desk = Desk::new(&raw, mended);
-                program(&desk);
-                desk.end();
-                let found = found();
-                assert_eq!(found.len(), usize::from(!mended), "{what}, {mended}: {found:x?}");
-            }
+    aside!();
+    for (what, program) in BATCHES {
+        for mended in [true, false] {
+            let raw = Raw::behind(builder(0), WITH_ARRAYS);
+            let desk = Desk::new(&raw, mended);
+            program(&desk);
+            desk.end();
+            let found = found();
+            assert_eq!(found.len(), usize::from(!mended), "{what}, {mended}: {found:x?}");
         }
-        let text = summary();
-        assert!(!text.contains("ordering everything: cuMemcpy"), "{text}");
-    });
+    }
+    let text = summary();
+    assert!(!text.contains("ordering everything: cuMemcpy"), "{text}");
 }
 
 #[test]
 fn a_batch_with_an_unknown_format_orders_everything() {
-    aside("a_batch_with_an_unknown_format_orders_everything", || {
-        let raw = Raw::behind(builder(0), WITH_ARRAYS);
-        let p = Desk::new(&raw, false);
-        p.writes(p.a);
-        batch(&p, &op([2, ARRAY + 8, 0, 0, 0], at(p.other, 0)), p.a);
-        p.reads(p.b);
-        p.end();
-        assert_eq!(found(), []);
-        let text = summary();
-        let line = "each counts as ordering everything: 1 batch of copies of arrays";
-        assert!(text.contains(line), "{text}");
-    });
+    aside!();
+    let raw = Raw::behind(builder(0), WITH_ARRAYS);
+    let p = Desk::new(&raw, false);
+    p.writes(p.a);
+    batch(&p, &op([2, ARRAY + 8, 0, 0, 0], at(p.other, 0)), p.a);
+    p.reads(p.b);
+    p.end();
+    assert_eq!(found(), []);
+    let text = summary();
+    let line = "each counts as ordering everything: 1 batch of copies of arrays";
+    assert!(text.contains(line), "{text}");
 }

@@ -7,7 +7,8 @@ use cuda_events::sys::{
     CUcontext, CUdevResource, CUdevResourceType, CUevent, CUgraph, CUgraphExec, CUgraphNode,
     CUgreenCtx, CUstream,
 };
-use cuda_events_test_support::planted::{Desk, NON_BLOCKING, aside, builder};
+use cuda_events_test_support::aside;
+use cuda_events_test_support::planted::{Desk, NON_BLOCKING, builder};
 use cuda_events_test_support::raw::{OK, Raw, call};
 
 use super::front::{FRONT, Program, found, judged_alike};
@@ -131,9 +132,8 @@ const PLANTED: [(&str, Program); 6] = [
 
 #[test]
 fn other_calls_have_their_order() {
-    aside("other_calls_have_their_order", || {
-        judged_alike(&PLANTED);
-    });
+    aside!();
+    judged_alike(&PLANTED);
 }
 
 /// Two devices, with memory and a stream of each, and work in the second one's. How much the
@@ -158,43 +158,42 @@ fn two_devices(
 
 #[test]
 fn a_copy_between_devices_in_the_legacy_stream_waits_for_both() {
-    aside("a_copy_between_devices_in_the_legacy_stream_waits_for_both", || {
-        let copy = |raw: &Raw, [to, from]: [u64; 2]| {
-            assert_eq!(call!(raw, cuMemcpyDtoD_v2(to => u64, from => u64, 64 => usize)), OK);
-        };
-        let peer = |raw: &Raw, contexts: [CUcontext; 2], [to, from]: [u64; 2], stream| {
-            let copied = call!(raw, cuMemcpyPeerAsync(to => u64, contexts[0] => CUcontext,
-                from => u64, contexts[1] => CUcontext, 64 => usize, stream => CUstream));
-            assert_eq!(copied, OK);
-        };
-        let here = |raw: &Raw, contexts: [CUcontext; 2]| raw.set_current(contexts[0]);
-        let by_copy = two_devices(0, |raw, contexts, _, memory| {
-            here(raw, contexts);
-            copy(raw, memory);
-        });
-        let by_peer = two_devices(0, |raw, contexts, streams, memory| {
-            here(raw, contexts);
-            peer(raw, contexts, memory, null_mut());
-            // What comes later in the other device's stream is after it.
-            assert_eq!(unsafe { (raw.cuMemsetD8Async)(memory[0], 1, 64, streams[1]) }.0, OK);
-        });
-        let in_a_stream = two_devices(0, |raw, contexts, streams, memory| {
-            here(raw, contexts);
-            peer(raw, contexts, memory, streams[0]);
-        });
-        let beside = two_devices(NON_BLOCKING, |raw, contexts, _, memory| {
-            here(raw, contexts);
-            copy(raw, memory);
-        });
-        // No call that the stand-in knows has been made in it.
-        let in_a_new_context = two_devices(0, |raw, _, _, memory| {
-            let mut context = null_mut();
-            assert_eq!(unsafe { (raw.cuCtxCreate_v2)(&mut context, 0, 0) }.0, OK);
-            copy(raw, memory);
-        });
-        let all = [by_copy, by_peer, in_a_stream, beside, in_a_new_context];
-        assert_eq!(all, [0, 0, 1, 1, 0].map(|found| [found; 2]));
+    aside!();
+    let copy = |raw: &Raw, [to, from]: [u64; 2]| {
+        assert_eq!(call!(raw, cuMemcpyDtoD_v2(to => u64, from => u64, 64 => usize)), OK);
+    };
+    let peer = |raw: &Raw, contexts: [CUcontext; 2], [to, from]: [u64; 2], stream| {
+        let copied = call!(raw, cuMemcpyPeerAsync(to => u64, contexts[0] => CUcontext,
+            from => u64, contexts[1] => CUcontext, 64 => usize, stream => CUstream));
+        assert_eq!(copied, OK);
+    };
+    let here = |raw: &Raw, contexts: [CUcontext; 2]| raw.set_current(contexts[0]);
+    let by_copy = two_devices(0, |raw, contexts, _, memory| {
+        here(raw, contexts);
+        copy(raw, memory);
     });
+    let by_peer = two_devices(0, |raw, contexts, streams, memory| {
+        here(raw, contexts);
+        peer(raw, contexts, memory, null_mut());
+        // What comes later in the other device's stream is after it.
+        assert_eq!(unsafe { (raw.cuMemsetD8Async)(memory[0], 1, 64, streams[1]) }.0, OK);
+    });
+    let in_a_stream = two_devices(0, |raw, contexts, streams, memory| {
+        here(raw, contexts);
+        peer(raw, contexts, memory, streams[0]);
+    });
+    let beside = two_devices(NON_BLOCKING, |raw, contexts, _, memory| {
+        here(raw, contexts);
+        copy(raw, memory);
+    });
+    // No call that the stand-in knows has been made in it.
+    let in_a_new_context = two_devices(0, |raw, _, _, memory| {
+        let mut context = null_mut();
+        assert_eq!(unsafe { (raw.cuCtxCreate_v2)(&mut context, 0, 0) }.0, OK);
+        copy(raw, memory);
+    });
+    let all = [by_copy, by_peer, in_a_stream, beside, in_a_new_context];
+    assert_eq!(all, [0, 0, 1, 1, 0].map(|found| [found; 2]));
 }
 
 /// A copy in a stream of the second device.
@@ -254,139 +253,135 @@ fn use_here(way: &str, raw: &Raw, context: CUcontext, stream: CUstream, memory: 
 
 #[test]
 fn a_copy_between_devices_may_be_work_of_the_other_one() {
-    aside("a_copy_between_devices_may_be_work_of_the_other_one", || {
-        const ALL: [&str; 4] = ["free", "free of host memory", "synchronize", "event"];
-        for (access, is_source, is_shared) in [
-            ([false, false], true, true),
-            ([false, false], false, true),
-            // Of the second one to the first.
-            ([false, true], true, false),
-            ([false, true], false, false),
-            ([true, true], true, true),
-            ([true, true], false, false),
-            ([true, false], true, true),
-            ([true, false], false, true),
-        ] {
-            for how in ["", "peer", "any", "default stream", "other context current", "graph"] {
-                for way in ALL {
-                    let found = two_devices(NON_BLOCKING, |raw, contexts, streams, memory| {
-                        for (device, enabled) in access.into_iter().enumerate() {
-                            raw.set_current(contexts[device]);
-                            let enable = || {
-                                call!(raw, cuCtxEnablePeerAccess(
-                                contexts[1 - device] => CUcontext, 0 => u32))
-                            };
-                            assert_eq!(enable(), OK);
-                            if !enabled {
-                                let code = call!(raw, cuCtxDisablePeerAccess(
-                                    contexts[1 - device] => CUcontext));
-                                assert_eq!(code, OK);
-                            }
+    aside!();
+    const ALL: [&str; 4] = ["free", "free of host memory", "synchronize", "event"];
+    for (access, is_source, is_shared) in [
+        ([false, false], true, true),
+        ([false, false], false, true),
+        // Of the second one to the first.
+        ([false, true], true, false),
+        ([false, true], false, false),
+        ([true, true], true, true),
+        ([true, true], false, false),
+        ([true, false], true, true),
+        ([true, false], false, true),
+    ] {
+        for how in ["", "peer", "any", "default stream", "other context current", "graph"] {
+            for way in ALL {
+                let found = two_devices(NON_BLOCKING, |raw, contexts, streams, memory| {
+                    for (device, enabled) in access.into_iter().enumerate() {
+                        raw.set_current(contexts[device]);
+                        let enable = || {
+                            call!(raw, cuCtxEnablePeerAccess(
+                            contexts[1 - device] => CUcontext, 0 => u32))
+                        };
+                        assert_eq!(enable(), OK);
+                        if !enabled {
+                            let code = call!(raw, cuCtxDisablePeerAccess(
+                                contexts[1 - device] => CUcontext));
+                            assert_eq!(code, OK);
                         }
-                        raw.set_current(contexts[1]);
-                        raw.sync(streams[1]);
-                        let [here, there] = memory;
-                        let copied = if is_source { [there, here] } else { [here, there] };
-                        copy_there(how, raw, contexts, copied, streams[1]);
-                        raw.set_current(contexts[0]);
-                        use_here(way, raw, contexts[0], streams[0], here);
-                        raw.set_current(contexts[1]);
-                        raw.sync(2 as CUstream);
-                    });
-                    // What a graph copies is not looked at: a launch is work of all devices.
-                    let missing = usize::from(!is_shared);
-                    let of_stand_in = if how == "graph" { 0 } else { missing };
-                    let case = format!("{access:?}, from here {is_source}: {how} {way}");
-                    assert_eq!(found, [of_stand_in, missing], "{case}");
-                }
+                    }
+                    raw.set_current(contexts[1]);
+                    raw.sync(streams[1]);
+                    let [here, there] = memory;
+                    let copied = if is_source { [there, here] } else { [here, there] };
+                    copy_there(how, raw, contexts, copied, streams[1]);
+                    raw.set_current(contexts[0]);
+                    use_here(way, raw, contexts[0], streams[0], here);
+                    raw.set_current(contexts[1]);
+                    raw.sync(2 as CUstream);
+                });
+                // What a graph copies is not looked at: a launch is work of all devices.
+                let missing = usize::from(!is_shared);
+                let of_stand_in = if how == "graph" { 0 } else { missing };
+                let case = format!("{access:?}, from here {is_source}: {how} {way}");
+                assert_eq!(found, [of_stand_in, missing], "{case}");
             }
         }
-    });
+    }
 }
 
 /// Memory of a pool has access of its own, which nothing looks at.
 #[test]
 fn a_copy_of_a_pools_memory_is_work_of_the_other_device() {
-    aside("a_copy_of_a_pools_memory_is_work_of_the_other_device", || {
-        let found = two_devices(NON_BLOCKING, |raw, contexts, streams, memory| {
-            raw.set_current(contexts[0]);
-            let mut pooled = 0;
-            let code = call!(raw, cuMemAllocAsync(&raw mut pooled => *mut u64, 64 => usize,
-                streams[0] => CUstream));
-            assert_eq!(code, OK);
-            raw.sync(streams[0]);
-            raw.set_current(contexts[1]);
-            let code = call!(raw, cuCtxEnablePeerAccess(contexts[0] => CUcontext, 0 => u32));
-            assert_eq!(code, OK);
-            copy_there("", raw, contexts, [pooled, memory[1]], streams[1]);
-            raw.set_current(contexts[0]);
-            use_here("synchronize", raw, contexts[0], streams[0], pooled);
-        });
-        assert_eq!(found, [0, 0]);
+    aside!();
+    let found = two_devices(NON_BLOCKING, |raw, contexts, streams, memory| {
+        raw.set_current(contexts[0]);
+        let mut pooled = 0;
+        let code = call!(raw, cuMemAllocAsync(&raw mut pooled => *mut u64, 64 => usize,
+            streams[0] => CUstream));
+        assert_eq!(code, OK);
+        raw.sync(streams[0]);
+        raw.set_current(contexts[1]);
+        let code = call!(raw, cuCtxEnablePeerAccess(contexts[0] => CUcontext, 0 => u32));
+        assert_eq!(code, OK);
+        copy_there("", raw, contexts, [pooled, memory[1]], streams[1]);
+        raw.set_current(contexts[0]);
+        use_here("synchronize", raw, contexts[0], streams[0], pooled);
     });
+    assert_eq!(found, [0, 0]);
 }
 
 /// A kernel of one device that uses the memory of the other is work of its own device alone.
 #[test]
 fn a_memset_of_a_peers_memory_is_work_of_its_stream() {
-    aside("a_memset_of_a_peers_memory_is_work_of_its_stream", || {
-        let found = two_devices(NON_BLOCKING, |raw, contexts, streams, [here, _]| {
-            let code = unsafe { (raw.cuMemsetD8Async)(here, 1, 64, streams[1]) };
-            assert_eq!(code.0, OK);
-            raw.set_current(contexts[0]);
-            assert_eq!(unsafe { (raw.cuMemFree_v2)(here) }.0, OK);
-        });
-        assert_eq!(found, [1, 1]);
+    aside!();
+    let found = two_devices(NON_BLOCKING, |raw, contexts, streams, [here, _]| {
+        let code = unsafe { (raw.cuMemsetD8Async)(here, 1, 64, streams[1]) };
+        assert_eq!(code.0, OK);
+        raw.set_current(contexts[0]);
+        assert_eq!(unsafe { (raw.cuMemFree_v2)(here) }.0, OK);
     });
+    assert_eq!(found, [1, 1]);
 }
 
 #[test]
 fn what_gives_back_host_memory_waits_for_its_device_alone() {
-    aside("what_gives_back_host_memory_waits_for_its_device_alone", || {
-        #[repr(align(4096))]
-        struct Page([u8; 4096]);
-        for registered in [false, true] {
-            let found = [0, 1].map(|device: usize| {
-                two_devices(0, |raw, contexts, streams, memory| {
-                    raw.set_current(contexts[0]);
-                    let page = Box::leak(Box::new(Page([0; 4096])));
-                    let mut host: *mut c_void = page.0.as_mut_ptr().cast();
-                    let code = match registered {
-                        true => call!(raw, cuMemHostRegister_v2(host => *mut c_void,
-                            4096 => usize, 1 => u32)),
-                        false => unsafe { (raw.cuMemHostAlloc)(&mut host, 64, 1) }.0,
-                    };
-                    assert_eq!(code, OK);
-                    raw.set_current(contexts[device]);
-                    let copy = raw.cuMemcpyHtoDAsync_v2;
-                    assert_eq!(unsafe { copy(memory[device], host, 64, streams[device]) }.0, OK);
-                    // The stand-in does not see that it is done, as the driver does.
-                    let synchronize = raw.soft.driver().symbols().cuStreamSynchronize;
-                    assert_eq!(unsafe { synchronize(streams[device]) }.0, OK);
-                    raw.set_current(contexts[0]);
-                    let code = match registered {
-                        true => call!(raw, cuMemHostUnregister(host => *mut c_void)),
-                        false => unsafe { (raw.cuMemFreeHost)(host) }.0,
-                    };
-                    assert_eq!(code, OK);
-                })
-            });
-            assert_eq!(found, [[0, 0], [1, 0]], "registered: {registered}");
-        }
-        // The host may wait for so few bytes, but has not seen them.
-        let found = two_devices(NON_BLOCKING, |raw, contexts, streams, memory| {
-            raw.set_current(contexts[0]);
-            let mut host = null_mut();
-            assert_eq!(unsafe { (raw.cuMemHostAlloc)(&mut host, 64, 1) }.0, OK);
-            raw.set_current(contexts[1]);
-            raw.soft.hold_host_functions(true);
-            raw.host(streams[1], || {});
-            let copy = raw.cuMemcpyDtoHAsync_v2;
-            assert_eq!(unsafe { copy(host, memory[1], 8, streams[1]) }.0, OK);
-            raw.set_current(contexts[0]);
-            assert_eq!(unsafe { (raw.cuMemFreeHost)(host) }.0, OK);
-            raw.soft.hold_host_functions(false);
+    aside!();
+    #[repr(align(4096))]
+    struct Page([u8; 4096]);
+    for registered in [false, true] {
+        let found = [0, 1].map(|device: usize| {
+            two_devices(0, |raw, contexts, streams, memory| {
+                raw.set_current(contexts[0]);
+                let page = Box::leak(Box::new(Page([0; 4096])));
+                let mut host: *mut c_void = page.0.as_mut_ptr().cast();
+                let code = match registered {
+                    true => call!(raw, cuMemHostRegister_v2(host => *mut c_void,
+                        4096 => usize, 1 => u32)),
+                    false => unsafe { (raw.cuMemHostAlloc)(&mut host, 64, 1) }.0,
+                };
+                assert_eq!(code, OK);
+                raw.set_current(contexts[device]);
+                let copy = raw.cuMemcpyHtoDAsync_v2;
+                assert_eq!(unsafe { copy(memory[device], host, 64, streams[device]) }.0, OK);
+                // The stand-in does not see that it is done, as the driver does.
+                let synchronize = raw.soft.driver().symbols().cuStreamSynchronize;
+                assert_eq!(unsafe { synchronize(streams[device]) }.0, OK);
+                raw.set_current(contexts[0]);
+                let code = match registered {
+                    true => call!(raw, cuMemHostUnregister(host => *mut c_void)),
+                    false => unsafe { (raw.cuMemFreeHost)(host) }.0,
+                };
+                assert_eq!(code, OK);
+            })
         });
-        assert_eq!(found, [1; 2]);
+        assert_eq!(found, [[0, 0], [1, 0]], "registered: {registered}");
+    }
+    // The host may wait for so few bytes, but has not seen them.
+    let found = two_devices(NON_BLOCKING, |raw, contexts, streams, memory| {
+        raw.set_current(contexts[0]);
+        let mut host = null_mut();
+        assert_eq!(unsafe { (raw.cuMemHostAlloc)(&mut host, 64, 1) }.0, OK);
+        raw.set_current(contexts[1]);
+        raw.soft.hold_host_functions(true);
+        raw.host(streams[1], || {});
+        let copy = raw.cuMemcpyDtoHAsync_v2;
+        assert_eq!(unsafe { copy(host, memory[1], 8, streams[1]) }.0, OK);
+        raw.set_current(contexts[0]);
+        assert_eq!(unsafe { (raw.cuMemFreeHost)(host) }.0, OK);
+        raw.soft.hold_host_functions(false);
     });
+    assert_eq!(found, [1; 2]);
 }

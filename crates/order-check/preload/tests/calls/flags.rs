@@ -5,7 +5,8 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use cuda_events::sys::{CUgraphExec, CUstream};
-use cuda_events_test_support::planted::{Desk, aside, builder, word, word_address};
+use cuda_events_test_support::aside;
+use cuda_events_test_support::planted::{Desk, builder, word, word_address};
 use cuda_events_test_support::raw::{Front, INVALID_VALUE, OK, Raw, call};
 use cuda_order_check_preload as preload;
 use cuda_soft_driver::SoftDriver;
@@ -178,65 +179,64 @@ const PLACES: [Where; 4] = [
 /// eight bytes or on the device.
 #[test]
 fn a_flag_may_be_seen_before_its_call_returns() {
-    aside("a_flag_may_be_seen_before_its_call_returns", || {
-        let front = Front {
-            install: |soft| preload::install(&|name| slowly(soft, name), &settings()),
-            resolve: |soft, name| preload::target(name, &|name| slowly(soft, name)),
-            ..FRONT
-        };
-        let each = |(name, writes): (&str, Write),
-                    (place, visible, memory): Where,
-                    bytes: usize,
-                    how: (bool, bool, bool)| {
-            let (captured, before, watched) = how;
-            let raw = Raw::behind(builder(0), front);
-            if !watched {
-                // Without the class `host` a value counts as seen at once.
-                preload::watch_host(Some("this is a test"), &|_| null_mut());
-            }
-            let p = Desk::new(&raw, false);
-            STREAM.store(p.b.cast(), Ordering::Relaxed);
-            MEMORY.store(p.buffer, Ordering::Relaxed);
-            word(&p).store(0, Ordering::Release);
-            let to = memory(&p);
-            p.set(p.a, p.other, 64);
-            if before {
-                p.writes(p.a);
-            }
-            if captured {
-                p.capture(p.a);
-            }
-            WORD.store(if visible && !captured { to } else { NOT_AWAITED }, Ordering::Relaxed);
-            assert_eq!(writes(&p, to, bytes), OK, "{name}");
-            WORD.store(0, Ordering::Relaxed);
-            if captured {
-                p.end_capture(p.a);
-            }
-            // What the stream does after the flag is not ordered.
-            if !before {
-                p.writes(p.a);
-            }
-            p.end();
-            let seen = before && !captured && visible && bytes <= 8;
-            let place = format!("{name}, {bytes} bytes, {place}, {how:?}");
-            assert_eq!(found().len(), usize::from(!seen), "{place}");
-        };
-        for (name, widths, writes) in WRITES {
-            let write = (name, writes);
-            for place in PLACES {
-                for how in [(false, true, true), (false, false, true), (true, true, true)] {
-                    each(write, place, widths[0], how);
-                }
-            }
-            each(write, PLACES[0], widths[0], (false, true, false));
-            for (&bytes, place) in widths[1..].iter().zip(PLACES.into_iter().cycle()) {
-                each(write, place, bytes, (false, true, true));
-            }
-            for place in &PLACES[..2] {
-                each(write, *place, widths[widths.len() - 1], (false, true, true));
+    aside!();
+    let front = Front {
+        install: |soft| preload::install(&|name| slowly(soft, name), &settings()),
+        resolve: |soft, name| preload::target(name, &|name| slowly(soft, name)),
+        ..FRONT
+    };
+    let each = |(name, writes): (&str, Write),
+                (place, visible, memory): Where,
+                bytes: usize,
+                how: (bool, bool, bool)| {
+        let (captured, before, watched) = how;
+        let raw = Raw::behind(builder(0), front);
+        if !watched {
+            // Without the class `host` a value counts as seen at once.
+            preload::watch_host(Some("this is a test"), &|_| null_mut());
+        }
+        let p = Desk::new(&raw, false);
+        STREAM.store(p.b.cast(), Ordering::Relaxed);
+        MEMORY.store(p.buffer, Ordering::Relaxed);
+        word(&p).store(0, Ordering::Release);
+        let to = memory(&p);
+        p.set(p.a, p.other, 64);
+        if before {
+            p.writes(p.a);
+        }
+        if captured {
+            p.capture(p.a);
+        }
+        WORD.store(if visible && !captured { to } else { NOT_AWAITED }, Ordering::Relaxed);
+        assert_eq!(writes(&p, to, bytes), OK, "{name}");
+        WORD.store(0, Ordering::Relaxed);
+        if captured {
+            p.end_capture(p.a);
+        }
+        // What the stream does after the flag is not ordered.
+        if !before {
+            p.writes(p.a);
+        }
+        p.end();
+        let seen = before && !captured && visible && bytes <= 8;
+        let place = format!("{name}, {bytes} bytes, {place}, {how:?}");
+        assert_eq!(found().len(), usize::from(!seen), "{place}");
+    };
+    for (name, widths, writes) in WRITES {
+        let write = (name, writes);
+        for place in PLACES {
+            for how in [(false, true, true), (false, false, true), (true, true, true)] {
+                each(write, place, widths[0], how);
             }
         }
-    });
+        each(write, PLACES[0], widths[0], (false, true, false));
+        for (&bytes, place) in widths[1..].iter().zip(PLACES.into_iter().cycle()) {
+            each(write, place, bytes, (false, true, true));
+        }
+        for place in &PLACES[..2] {
+            each(write, *place, widths[widths.len() - 1], (false, true, true));
+        }
+    }
 }
 
 /// A word of managed memory, of which nobody looks at the value.
@@ -262,72 +262,70 @@ fn of_map(p: &Desk<'_>) -> u64 {
 /// The same of a graph's nodes, as far as the host reads what they write by one load.
 #[test]
 fn a_flag_of_a_graph_may_be_seen_before_its_launch_returns() {
-    aside("a_flag_of_a_graph_may_be_seen_before_its_launch_returns", || {
-        let front = Front {
-            install: |soft| preload::install(&|name| slowly(soft, name), &settings()),
-            resolve: |soft, name| preload::target(name, &|name| slowly(soft, name)),
-            ..FRONT
-        };
-        for (bytes, reports) in [(4, 0), (8, 0), (9, 1)] {
-            let raw = Raw::behind(builder(0), front);
-            let p = Desk::new(&raw, false);
-            let mut word = 0;
-            let code = call!(raw, cuMemAllocManaged(&mut word => *mut u64, 64 => usize, 1 => u32));
-            assert_eq!(code, OK);
-            STREAM.store(p.b.cast(), Ordering::Relaxed);
-            MEMORY.store(p.buffer, Ordering::Relaxed);
-            WORD.store(word, Ordering::Relaxed);
-            p.set(p.a, p.other, 64);
-            raw.sync(p.a);
-            let exec = p.captured(|| {
-                p.writes(p.c);
-                p.copy(p.c, word, p.other, bytes);
-            });
-            let code = call!(raw, cuGraphLaunch(exec => CUgraphExec, p.a => CUstream));
-            assert_eq!(code, OK);
-            p.end();
-            assert_eq!(found().len(), reports, "{bytes} bytes");
-        }
-    });
+    aside!();
+    let front = Front {
+        install: |soft| preload::install(&|name| slowly(soft, name), &settings()),
+        resolve: |soft, name| preload::target(name, &|name| slowly(soft, name)),
+        ..FRONT
+    };
+    for (bytes, reports) in [(4, 0), (8, 0), (9, 1)] {
+        let raw = Raw::behind(builder(0), front);
+        let p = Desk::new(&raw, false);
+        let mut word = 0;
+        let code = call!(raw, cuMemAllocManaged(&mut word => *mut u64, 64 => usize, 1 => u32));
+        assert_eq!(code, OK);
+        STREAM.store(p.b.cast(), Ordering::Relaxed);
+        MEMORY.store(p.buffer, Ordering::Relaxed);
+        WORD.store(word, Ordering::Relaxed);
+        p.set(p.a, p.other, 64);
+        raw.sync(p.a);
+        let exec = p.captured(|| {
+            p.writes(p.c);
+            p.copy(p.c, word, p.other, bytes);
+        });
+        let code = call!(raw, cuGraphLaunch(exec => CUgraphExec, p.a => CUstream));
+        assert_eq!(code, OK);
+        p.end();
+        assert_eq!(found().len(), reports, "{bytes} bytes");
+    }
 }
 
 /// A call that fails in a capture adds no node, though another thread makes a call meanwhile.
 #[test]
 fn a_captured_flag_that_is_refused_is_no_node() {
-    aside("a_captured_flag_that_is_refused_is_no_node", || {
-        let front = Front {
-            install: |soft| preload::install(&|name| slowly(soft, name), &settings()),
-            resolve: |soft, name| preload::target(name, &|name| slowly(soft, name)),
-            ..FRONT
-        };
-        for ((name, widths, writes), (place, visible, memory)) in
-            WRITES.into_iter().flat_map(|write| PLACES.map(|place| (write, place)))
-        {
-            // Whether a flag that was written is seen already depends on the time.
-            for fails in [true, false].into_iter().take(if visible { 1 } else { 2 }) {
-                let raw = Raw::behind(builder(0), front);
-                let p = Desk::new(&raw, false);
-                STREAM.store(p.b.cast(), Ordering::Relaxed);
-                MEMORY.store(p.other + 2048, Ordering::Relaxed);
-                let to = memory(&p);
-                p.set(p.a, p.other, 64);
-                raw.sync(p.a);
-                p.capture(p.a);
-                p.writes(p.a);
-                WORD.store(NOT_AWAITED, Ordering::Relaxed);
-                FAILS.store(fails, Ordering::Relaxed);
-                let code = writes(&p, to, widths[0]);
-                FAILS.store(false, Ordering::Relaxed);
-                WORD.store(0, Ordering::Relaxed);
-                assert_eq!(code, if fails { INVALID_VALUE } else { OK }, "{name}");
-                let exec = p.end_capture(p.a);
-                let code = call!(raw, cuGraphLaunch(exec => CUgraphExec, p.a => CUstream));
-                assert_eq!(code, OK);
-                // What comes before a flag that was seen is ordered.
-                p.writes(p.b);
-                p.end();
-                assert_eq!(found().len(), 1, "{name}, {place}, {fails}");
-            }
+    aside!();
+    let front = Front {
+        install: |soft| preload::install(&|name| slowly(soft, name), &settings()),
+        resolve: |soft, name| preload::target(name, &|name| slowly(soft, name)),
+        ..FRONT
+    };
+    for ((name, widths, writes), (place, visible, memory)) in
+        WRITES.into_iter().flat_map(|write| PLACES.map(|place| (write, place)))
+    {
+        // Whether a flag that was written is seen already depends on the time.
+        for fails in [true, false].into_iter().take(if visible { 1 } else { 2 }) {
+            let raw = Raw::behind(builder(0), front);
+            let p = Desk::new(&raw, false);
+            STREAM.store(p.b.cast(), Ordering::Relaxed);
+            MEMORY.store(p.other + 2048, Ordering::Relaxed);
+            let to = memory(&p);
+            p.set(p.a, p.other, 64);
+            raw.sync(p.a);
+            p.capture(p.a);
+            p.writes(p.a);
+            WORD.store(NOT_AWAITED, Ordering::Relaxed);
+            FAILS.store(fails, Ordering::Relaxed);
+            let code = writes(&p, to, widths[0]);
+            FAILS.store(false, Ordering::Relaxed);
+            WORD.store(0, Ordering::Relaxed);
+            assert_eq!(code, if fails { INVALID_VALUE } else { OK }, "{name}");
+            let exec = p.end_capture(p.a);
+            let code = call!(raw, cuGraphLaunch(exec => CUgraphExec, p.a => CUstream));
+            assert_eq!(code, OK);
+            // What comes before a flag that was seen is ordered.
+            p.writes(p.b);
+            p.end();
+            assert_eq!(found().len(), 1, "{name}, {place}, {fails}");
         }
-    });
+    }
 }

@@ -5,7 +5,8 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use cuda_events::sys::{CUcontext, CUevent, CUgraph, CUgraphExec, CUgraphNode};
-use cuda_events_test_support::planted::{Desk, aside, builder};
+use cuda_events_test_support::aside;
+use cuda_events_test_support::planted::{Desk, builder};
 use cuda_events_test_support::raw::{OK, Raw, call, legacy};
 use cuda_soft_driver::abi::{
     CUDA_HOST_NODE_PARAMS, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUgraphExecUpdateResult,
@@ -307,9 +308,8 @@ const PLANTED: [(&str, Program); 12] = [
 
 #[test]
 fn built_graphs_have_the_nodes_that_the_driver_has() {
-    aside("built_graphs_have_the_nodes_that_the_driver_has", || {
-        judged_alike(&PLANTED);
-    });
+    aside!();
+    judged_alike(&PLANTED);
 }
 
 /// How a graph becomes executable.
@@ -438,83 +438,78 @@ fn an_object_ends_after_the_launches_of_what_holds_it() {
             exec
         }),
     ];
-    aside("an_object_ends_after_the_launches_of_what_holds_it", || {
-        for ((way, made), held) in
-            ways.into_iter().flat_map(|way| [true, false].map(|is| (way, is)))
-        {
-            let raw = Raw::behind(builder(0), FRONT);
-            RAW.store((&raw const raw).cast_mut(), Ordering::Relaxed);
-            let p = Desk::new(&raw, held);
-            let (mut object, other) = (null_mut(), Built::new(&p));
-            let ends: unsafe extern "C" fn(*mut c_void) = object_ends;
-            let code = call!(raw, cuUserObjectCreate(&mut object => *mut *mut c_void,
-                p.pinned => *mut c_void, ends => unsafe extern "C" fn(*mut c_void),
-                1 => u32, 1 => u32));
+    aside!();
+    for ((way, made), held) in ways.into_iter().flat_map(|way| [true, false].map(|is| (way, is))) {
+        let raw = Raw::behind(builder(0), FRONT);
+        RAW.store((&raw const raw).cast_mut(), Ordering::Relaxed);
+        let p = Desk::new(&raw, held);
+        let (mut object, other) = (null_mut(), Built::new(&p));
+        let ends: unsafe extern "C" fn(*mut c_void) = object_ends;
+        let code = call!(raw, cuUserObjectCreate(&mut object => *mut *mut c_void,
+            p.pinned => *mut c_void, ends => unsafe extern "C" fn(*mut c_void),
+            1 => u32, 1 => u32));
+        assert_eq!(code, OK);
+        let retain = |graph| {
+            let graph = if held { graph } else { other.graph };
+            let code = call!(raw, cuGraphRetainUserObject(graph => CUgraph,
+                object => *mut c_void, 1 => u32, 1 => u32));
             assert_eq!(code, OK);
-            let retain = |graph| {
-                let graph = if held { graph } else { other.graph };
-                let code = call!(raw, cuGraphRetainUserObject(graph => CUgraph,
-                    object => *mut c_void, 1 => u32, 1 => u32));
-                assert_eq!(code, OK);
-            };
-            let mut graph = Built::new(&p);
-            graph.set(&[], p.pinned.addr() as u64);
-            let exec = made(&graph, &retain);
-            let before = ENDED.load(Ordering::Acquire);
-            p.launch(exec, p.a);
-            p.number(unsafe { (raw.cuGraphExecDestroy)(exec) });
-            graph.destroy();
-            other.destroy();
-            while ENDED.load(Ordering::Acquire) == before {
-                std::thread::yield_now();
-            }
-            p.end();
-            let own: Vec<_> = raw.soft.order_findings().iter().map(super::front::seen).collect();
-            assert_eq!((own.len(), found()), (usize::from(!held), own), "{way}, held: {held}");
+        };
+        let mut graph = Built::new(&p);
+        graph.set(&[], p.pinned.addr() as u64);
+        let exec = made(&graph, &retain);
+        let before = ENDED.load(Ordering::Acquire);
+        p.launch(exec, p.a);
+        p.number(unsafe { (raw.cuGraphExecDestroy)(exec) });
+        graph.destroy();
+        other.destroy();
+        while ENDED.load(Ordering::Acquire) == before {
+            std::thread::yield_now();
         }
-    });
+        p.end();
+        let own: Vec<_> = raw.soft.order_findings().iter().map(super::front::seen).collect();
+        assert_eq!((own.len(), found()), (usize::from(!held), own), "{way}, held: {held}");
+    }
 }
 
 /// Since CUDA 13.1 the driver says whose node it is.
 #[test]
 fn a_destroyed_node_is_none_of_its_captured_graph() {
-    aside("a_destroyed_node_is_none_of_its_captured_graph", || {
-        let made: [Made; 3] = [|graph| graph.exec(), cloned, updated];
-        let versions = [(13, 1), (13, 0)];
-        for (version, made) in versions.iter().flat_map(|version| made.map(|made| (version, made)))
-        {
-            for reports in [1, 0] {
-                let raw = Raw::behind(builder(0).version(version.0, version.1), FRONT);
-                let p = Desk::new(&raw, false);
-                p.capture(p.c);
-                p.set(p.c, p.buffer, 32);
-                p.set(p.c, p.other, 32);
-                let (mut graph, mut nodes, mut count) = (null_mut(), [null_mut(); 2], 2_usize);
-                p.number(unsafe { (raw.cuStreamEndCapture)(p.c, &mut graph) });
-                let code = call!(raw, cuGraphGetNodes(graph => CUgraph,
-                    nodes.as_mut_ptr() => *mut CUgraphNode, &mut count => *mut usize));
-                assert_eq!((code, count), (OK, 2));
-                let mut built = Built { p: &p, graph, nodes: nodes.into() };
-                // An executable graph that was made before has the node.
-                let former = built.exec();
-                if reports == 0 {
-                    let gone = built.nodes.remove(0);
-                    assert_eq!(call!(raw, cuGraphDestroyNode(gone => CUgraphNode)), OK);
-                }
-                p.launch(made(&built), p.a);
-                p.set(p.b, p.buffer, 16);
-                built.destroy();
-                raw.sync(p.a);
-                raw.sync(p.b);
-                assert_eq!(found().len(), reports, "{version:?}");
-                p.launch(former, p.a);
-                p.set(p.b, p.buffer + 16, 16);
-                p.end();
-                // The same is reported once.
-                assert_eq!(found().len(), 1 - reports, "{version:?}");
+    aside!();
+    let made: [Made; 3] = [|graph| graph.exec(), cloned, updated];
+    let versions = [(13, 1), (13, 0)];
+    for (version, made) in versions.iter().flat_map(|version| made.map(|made| (version, made))) {
+        for reports in [1, 0] {
+            let raw = Raw::behind(builder(0).version(version.0, version.1), FRONT);
+            let p = Desk::new(&raw, false);
+            p.capture(p.c);
+            p.set(p.c, p.buffer, 32);
+            p.set(p.c, p.other, 32);
+            let (mut graph, mut nodes, mut count) = (null_mut(), [null_mut(); 2], 2_usize);
+            p.number(unsafe { (raw.cuStreamEndCapture)(p.c, &mut graph) });
+            let code = call!(raw, cuGraphGetNodes(graph => CUgraph,
+                nodes.as_mut_ptr() => *mut CUgraphNode, &mut count => *mut usize));
+            assert_eq!((code, count), (OK, 2));
+            let mut built = Built { p: &p, graph, nodes: nodes.into() };
+            // An executable graph that was made before has the node.
+            let former = built.exec();
+            if reports == 0 {
+                let gone = built.nodes.remove(0);
+                assert_eq!(call!(raw, cuGraphDestroyNode(gone => CUgraphNode)), OK);
             }
+            p.launch(made(&built), p.a);
+            p.set(p.b, p.buffer, 16);
+            built.destroy();
+            raw.sync(p.a);
+            raw.sync(p.b);
+            assert_eq!(found().len(), reports, "{version:?}");
+            p.launch(former, p.a);
+            p.set(p.b, p.buffer + 16, 16);
+            p.end();
+            // The same is reported once.
+            assert_eq!(found().len(), 1 - reports, "{version:?}");
         }
-    });
+    }
 }
 
 /// A graph chosen by a number, and launches of it among other calls.
@@ -582,7 +577,6 @@ fn random_graph(p: &Desk<'_>, mut number: u64) {
 
 #[test]
 fn built_graphs_are_judged_alike_in_random_programs() {
-    aside("built_graphs_are_judged_alike_in_random_programs", || {
-        judged_alike_at_random(random_graph);
-    });
+    aside!();
+    judged_alike_at_random(random_graph);
 }

@@ -4,7 +4,8 @@
 use std::ffi::{CStr, c_void};
 
 use cuda_events::sys::CUstream;
-use cuda_events_test_support::planted::{Desk, aside, builder};
+use cuda_events_test_support::aside;
+use cuda_events_test_support::planted::{Desk, builder};
 use cuda_events_test_support::raw::{Front, OK, Raw, call};
 use cuda_order_check_preload as preload;
 use cuda_soft_driver::SoftDriver;
@@ -65,30 +66,27 @@ fn findings(call: fn(&Desk<'_>, u64)) -> usize {
 
 #[test]
 fn sources_that_are_read_within_the_call_are_not_protected() {
-    aside("sources_that_are_read_within_the_call_are_not_protected", || {
-        assert_eq!([batch::<2>, one::<2>].map(findings), [0, 0]);
-        assert_eq!(findings(|p, _| _ = p.upload(p.a)), 1, "a plain copy");
-    });
+    aside!();
+    assert_eq!([batch::<2>, one::<2>].map(findings), [0, 0]);
+    assert_eq!(findings(|p, _| _ = p.upload(p.a)), 1, "a plain copy");
 }
 
 /// The program may store there once the call has returned.
 #[test]
 fn pageable_memory_is_read_within_the_call() {
-    aside("pageable_memory_is_read_within_the_call", || {
-        let raw = Raw::behind(builder(0), FRONT);
-        let p = Desk::new(&raw, false);
-        let source = [0_u8; 64];
-        let from = source.as_ptr();
-        for (from, stores) in [(from as u64, 0), (p.pinned.addr() as u64, 1)] {
-            let code =
-                unsafe { (raw.cuMemcpyHtoDAsync_v2)(p.buffer, from as *const c_void, 64, p.a) };
-            assert_eq!(code.0, OK);
-            (FRONT.declare)(None, from, 64, true);
-            raw.sync(p.a);
-            assert_eq!(found().len(), stores);
-        }
-        p.end();
-    });
+    aside!();
+    let raw = Raw::behind(builder(0), FRONT);
+    let p = Desk::new(&raw, false);
+    let source = [0_u8; 64];
+    let from = source.as_ptr();
+    for (from, stores) in [(from as u64, 0), (p.pinned.addr() as u64, 1)] {
+        let code = unsafe { (raw.cuMemcpyHtoDAsync_v2)(p.buffer, from as *const c_void, 64, p.a) };
+        assert_eq!(code.0, OK);
+        (FRONT.declare)(None, from, 64, true);
+        raw.sync(p.a);
+        assert_eq!(found().len(), stores);
+    }
+    p.end();
 }
 
 /// A process has its handler of faults once.
@@ -96,7 +94,8 @@ macro_rules! protected {
     ($($test:ident $copy:expr;)*) => {$(
         #[test]
         fn $test() {
-            aside(stringify!($test), || assert_eq!(findings($copy), 1));
+            aside!();
+            assert_eq!(findings($copy), 1);
         }
     )*};
 }
@@ -111,13 +110,12 @@ protected! {
 /// A kernel with the address of the memory may access it, or may not.
 #[test]
 fn memory_of_kernels_in_graphs_is_not_protected() {
-    aside("memory_of_kernels_in_graphs_is_not_protected", || {
-        let copied = |p: &Desk<'_>, _| _ = p.launch(p.captured(|| _ = p.upload(p.c)), p.a);
-        assert_eq!(findings(copied), 1, "a copy");
-        let kernel = |p: &Desk<'_>, pinned| {
-            let graph = p.captured(|| launch_of(p.raw, 1, p.c, pinned, 0));
-            p.launch(graph, p.a);
-        };
-        assert_eq!(findings(kernel), 0);
-    });
+    aside!();
+    let copied = |p: &Desk<'_>, _| _ = p.launch(p.captured(|| _ = p.upload(p.c)), p.a);
+    assert_eq!(findings(copied), 1, "a copy");
+    let kernel = |p: &Desk<'_>, pinned| {
+        let graph = p.captured(|| launch_of(p.raw, 1, p.c, pinned, 0));
+        p.launch(graph, p.a);
+    };
+    assert_eq!(findings(kernel), 0);
 }

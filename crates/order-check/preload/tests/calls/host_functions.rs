@@ -8,7 +8,8 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use cuda_events::sys::{CUgraph, CUgraphExec, CUgraphNode, CUstream};
-use cuda_events_test_support::planted::{Desk, EQ, aside, builder};
+use cuda_events_test_support::aside;
+use cuda_events_test_support::planted::{Desk, EQ, builder};
 use cuda_events_test_support::raw::{Front, INVALID_VALUE, OK, OUT_OF_MEMORY, Raw, call};
 use cuda_order_check_preload as preload;
 use cuda_soft_driver::SoftDriver;
@@ -43,33 +44,32 @@ fn that_waits(soft: &SoftDriver, name: &CStr) -> *mut c_void {
 /// The question is asked without a lock that the other thread's call needs.
 #[test]
 fn the_driver_may_wait_while_it_is_asked() {
-    aside("the_driver_may_wait_while_it_is_asked", || {
-        let front = Front {
-            install: |soft| preload::install(&|name| that_waits(soft, name), &settings()),
-            resolve: |soft, name| preload::target(name, &|name| that_waits(soft, name)),
-            ..FRONT
-        };
-        let raw = Raw::behind(builder(0).version(13, 1), front);
-        let p = Desk::new(&raw, false);
-        let code = call!(raw, cuLaunchHostFunc(p.a => CUstream,
-            Some(nothing) => Option<unsafe extern "C" fn(*mut c_void)>,
-            null_mut() => *mut c_void));
-        assert_eq!(code, OK);
-        raw.sync(p.a);
-        let (mut graph, mut node) = (null_mut(), null_mut());
-        p.number(unsafe { (raw.cuGraphCreate)(&mut graph, 0) });
-        let params = CUDA_HOST_NODE_PARAMS { fn_: Some(nothing), userData: null_mut() };
-        let code = call!(raw, cuGraphAddHostNode(&mut node => *mut CUgraphNode,
-            graph => CUgraph, null() => *const CUgraphNode, 0 => usize,
-            &params => *const CUDA_HOST_NODE_PARAMS));
-        assert_eq!(code, OK);
-        let code = call!(raw, cuGraphHostNodeSetParams(node => CUgraphNode,
-            &params => *const CUDA_HOST_NODE_PARAMS));
-        assert_eq!(code, OK);
-        assert_eq!(call!(raw, cuGraphDestroyNode(node => CUgraphNode)), OK);
-        p.end();
-        assert_eq!(WAITED.each_ref().map(|count| count.load(Ordering::Relaxed)), [3, 0]);
-    });
+    aside!();
+    let front = Front {
+        install: |soft| preload::install(&|name| that_waits(soft, name), &settings()),
+        resolve: |soft, name| preload::target(name, &|name| that_waits(soft, name)),
+        ..FRONT
+    };
+    let raw = Raw::behind(builder(0).version(13, 1), front);
+    let p = Desk::new(&raw, false);
+    let code = call!(raw, cuLaunchHostFunc(p.a => CUstream,
+        Some(nothing) => Option<unsafe extern "C" fn(*mut c_void)>,
+        null_mut() => *mut c_void));
+    assert_eq!(code, OK);
+    raw.sync(p.a);
+    let (mut graph, mut node) = (null_mut(), null_mut());
+    p.number(unsafe { (raw.cuGraphCreate)(&mut graph, 0) });
+    let params = CUDA_HOST_NODE_PARAMS { fn_: Some(nothing), userData: null_mut() };
+    let code = call!(raw, cuGraphAddHostNode(&mut node => *mut CUgraphNode,
+        graph => CUgraph, null() => *const CUgraphNode, 0 => usize,
+        &params => *const CUDA_HOST_NODE_PARAMS));
+    assert_eq!(code, OK);
+    let code = call!(raw, cuGraphHostNodeSetParams(node => CUgraphNode,
+        &params => *const CUDA_HOST_NODE_PARAMS));
+    assert_eq!(code, OK);
+    assert_eq!(call!(raw, cuGraphDestroyNode(node => CUgraphNode)), OK);
+    p.end();
+    assert_eq!(WAITED.each_ref().map(|count| count.load(Ordering::Relaxed)), [3, 0]);
 }
 
 type GetHost = unsafe extern "C" fn(CUgraphNode, *mut CUDA_HOST_NODE_PARAMS) -> u32;
@@ -135,53 +135,52 @@ fn with_params(soft: &SoftDriver, name: &CStr) -> *mut c_void {
 /// A program may build a graph of what it is told of another one's nodes.
 #[test]
 fn a_node_of_any_kind_has_the_programs_own_function() {
-    aside("a_node_of_any_kind_has_the_programs_own_function", || {
-        let front = Front {
-            install: |soft| {
-                GET.store(soft.resolve(c"cuGraphHostNodeGetParams"), Ordering::Relaxed);
-                ADD.store(soft.resolve(c"cuGraphAddHostNode"), Ordering::Relaxed);
-                preload::install(&|name| with_params(soft, name), &settings());
-            },
-            resolve: |soft, name| preload::target(name, &|name| with_params(soft, name)),
-            ..FRONT
-        };
-        static RUNS: AtomicUsize = AtomicUsize::new(0);
-        unsafe extern "C" fn counts(data: *mut c_void) {
-            assert_eq!(data.addr(), 8);
-            RUNS.fetch_add(1, Ordering::Relaxed);
-        }
-        let raw = Raw::behind(builder(0), front);
-        let p = Desk::new(&raw, false);
-        let (mut graphs, mut nodes) = ([null_mut(); 2], [null_mut(); 2]);
-        for graph in &mut graphs {
-            p.number(unsafe { (raw.cuGraphCreate)(graph, 0) });
-        }
-        let own = CUDA_HOST_NODE_PARAMS { fn_: Some(counts), userData: 8 as *mut c_void };
-        let code = call!(raw, cuGraphAddHostNode(&mut nodes[0] => *mut CUgraphNode,
-            graphs[0] => CUgraph, null() => *const CUgraphNode, 0 => usize,
-            &own => *const CUDA_HOST_NODE_PARAMS));
-        assert_eq!(code, OK);
-        let mut params = Params::new();
-        let code = call!(raw, cuGraphNodeGetParams(nodes[0] => CUgraphNode,
-            &mut params => *mut Params));
-        assert_eq!(code, OK);
-        let function = params.host.fn_.expect("a host node") as usize;
-        assert_eq!((function, params.host.userData.addr()), (counts as *const () as usize, 8));
-        let code = call!(raw, cuGraphAddNode_v2(&mut nodes[1] => *mut CUgraphNode,
-            graphs[1] => CUgraph, null() => *const CUgraphNode, null() => *const c_void,
-            0 => usize, &params => *const Params));
-        assert_eq!(code, OK);
-        p.number(unsafe { (raw.cuGraphDestroy)(graphs[0]) });
-        let mut exec = null_mut();
-        p.number(unsafe { raw.cuGraphInstantiateWithFlags.unwrap()(&mut exec, graphs[1], 0) });
-        // What such a node does is not known: its launch orders everything.
-        p.writes(p.a);
-        p.launch(exec, p.b);
-        p.reads(p.c);
-        raw.sync(p.b);
-        p.end();
-        assert_eq!((RUNS.load(Ordering::Relaxed), found()), (1, vec![]));
-    });
+    aside!();
+    let front = Front {
+        install: |soft| {
+            GET.store(soft.resolve(c"cuGraphHostNodeGetParams"), Ordering::Relaxed);
+            ADD.store(soft.resolve(c"cuGraphAddHostNode"), Ordering::Relaxed);
+            preload::install(&|name| with_params(soft, name), &settings());
+        },
+        resolve: |soft, name| preload::target(name, &|name| with_params(soft, name)),
+        ..FRONT
+    };
+    static RUNS: AtomicUsize = AtomicUsize::new(0);
+    unsafe extern "C" fn counts(data: *mut c_void) {
+        assert_eq!(data.addr(), 8);
+        RUNS.fetch_add(1, Ordering::Relaxed);
+    }
+    let raw = Raw::behind(builder(0), front);
+    let p = Desk::new(&raw, false);
+    let (mut graphs, mut nodes) = ([null_mut(); 2], [null_mut(); 2]);
+    for graph in &mut graphs {
+        p.number(unsafe { (raw.cuGraphCreate)(graph, 0) });
+    }
+    let own = CUDA_HOST_NODE_PARAMS { fn_: Some(counts), userData: 8 as *mut c_void };
+    let code = call!(raw, cuGraphAddHostNode(&mut nodes[0] => *mut CUgraphNode,
+        graphs[0] => CUgraph, null() => *const CUgraphNode, 0 => usize,
+        &own => *const CUDA_HOST_NODE_PARAMS));
+    assert_eq!(code, OK);
+    let mut params = Params::new();
+    let code = call!(raw, cuGraphNodeGetParams(nodes[0] => CUgraphNode,
+        &mut params => *mut Params));
+    assert_eq!(code, OK);
+    let function = params.host.fn_.expect("a host node") as usize;
+    assert_eq!((function, params.host.userData.addr()), (counts as *const () as usize, 8));
+    let code = call!(raw, cuGraphAddNode_v2(&mut nodes[1] => *mut CUgraphNode,
+        graphs[1] => CUgraph, null() => *const CUgraphNode, null() => *const c_void,
+        0 => usize, &params => *const Params));
+    assert_eq!(code, OK);
+    p.number(unsafe { (raw.cuGraphDestroy)(graphs[0]) });
+    let mut exec = null_mut();
+    p.number(unsafe { raw.cuGraphInstantiateWithFlags.unwrap()(&mut exec, graphs[1], 0) });
+    // What such a node does is not known: its launch orders everything.
+    p.writes(p.a);
+    p.launch(exec, p.b);
+    p.reads(p.c);
+    raw.sync(p.b);
+    p.end();
+    assert_eq!((RUNS.load(Ordering::Relaxed), found()), (1, vec![]));
 }
 
 type Launch = unsafe extern "C" fn(CUgraphExec, CUstream) -> u32;
@@ -275,25 +274,24 @@ const FAILING: Front = Front {
 /// The work of a launch that fails is none, and its host functions have no place before others.
 #[test]
 fn a_launch_that_fails_does_nothing() {
-    aside("a_launch_that_fails_does_nothing", || {
-        let watching = Front {
-            install: |soft| {
-                (FAILING.install)(soft);
-                preload::watch_host(None, &|_| null_mut());
-            },
-            ..FAILING
-        };
-        type Program = fn(&Desk<'_>);
-        let unwatched: [Program; 2] = [results, values];
-        let all = unwatched.map(|program| (FAILING, program));
-        for (front, program) in all.into_iter().chain([(watching, nothing_else as Program)]) {
-            let raw = Raw::behind(builder(0), front);
-            let p = Desk::new(&raw, true);
-            program(&p);
-            p.end();
-            assert_eq!(found(), []);
-        }
-    });
+    aside!();
+    let watching = Front {
+        install: |soft| {
+            (FAILING.install)(soft);
+            preload::watch_host(None, &|_| null_mut());
+        },
+        ..FAILING
+    };
+    type Program = fn(&Desk<'_>);
+    let unwatched: [Program; 2] = [results, values];
+    let all = unwatched.map(|program| (FAILING, program));
+    for (front, program) in all.into_iter().chain([(watching, nothing_else as Program)]) {
+        let raw = Raw::behind(builder(0), front);
+        let p = Desk::new(&raw, true);
+        program(&p);
+        p.end();
+        assert_eq!(found(), []);
+    }
 }
 
 /// Which execution does something, of how many there were, and with what.
@@ -312,30 +310,29 @@ unsafe extern "C" fn acts(_: *mut c_void) {
 /// An execution is after what its own launch is after, and not a later one's.
 #[test]
 fn executions_begin_in_the_order_of_their_launches() {
-    aside("executions_begin_in_the_order_of_their_launches", || {
-        for (acts_in, reports) in [(0, 1), (1, 1), (2, 0), (3, 0)] {
-            let raw = Raw::behind(builder(0), FRONT);
-            let p = Desk::new(&raw, false);
-            let exec = p.captured(|| {
-                let code = call!(raw, cuLaunchHostFunc(p.c => CUstream,
-                    Some(acts) => Option<unsafe extern "C" fn(*mut c_void)>,
-                    null_mut() => *mut c_void));
-                assert_eq!(code, OK);
-            });
-            TURN.store(0, Ordering::Relaxed);
-            ACTS.store(acts_in, Ordering::Relaxed);
-            STREAM.store(p.b.cast(), Ordering::Relaxed);
-            MEMORY.store(p.buffer as usize, Ordering::Relaxed);
-            let latch = raw.latch(p.a);
-            for turn in 0..4 {
-                if turn == 2 {
-                    p.writes(p.a);
-                }
-                p.launch(exec, p.a);
+    aside!();
+    for (acts_in, reports) in [(0, 1), (1, 1), (2, 0), (3, 0)] {
+        let raw = Raw::behind(builder(0), FRONT);
+        let p = Desk::new(&raw, false);
+        let exec = p.captured(|| {
+            let code = call!(raw, cuLaunchHostFunc(p.c => CUstream,
+                Some(acts) => Option<unsafe extern "C" fn(*mut c_void)>,
+                null_mut() => *mut c_void));
+            assert_eq!(code, OK);
+        });
+        TURN.store(0, Ordering::Relaxed);
+        ACTS.store(acts_in, Ordering::Relaxed);
+        STREAM.store(p.b.cast(), Ordering::Relaxed);
+        MEMORY.store(p.buffer as usize, Ordering::Relaxed);
+        let latch = raw.latch(p.a);
+        for turn in 0..4 {
+            if turn == 2 {
+                p.writes(p.a);
             }
-            latch.release();
-            p.end();
-            assert_eq!(found().len(), reports, "the execution {acts_in}");
+            p.launch(exec, p.a);
         }
-    });
+        latch.release();
+        p.end();
+        assert_eq!(found().len(), reports, "the execution {acts_in}");
+    }
 }

@@ -7,8 +7,9 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use cuda_events::sys::CUstream;
+use cuda_events_test_support::aside;
 use cuda_events_test_support::planted::desk::synchronous_copy;
-use cuda_events_test_support::planted::{Desk, aside, builder};
+use cuda_events_test_support::planted::{Desk, builder};
 use cuda_events_test_support::pools::{Pool, alloc_from, create, destroy, props};
 use cuda_events_test_support::raw::{Front, INVALID_VALUE, OK, Raw, call, legacy};
 use cuda_order_check_engine::Problem;
@@ -143,98 +144,94 @@ const KINDS: [Kind; 6] = [
 
 #[test]
 fn memory_that_no_call_allocates_is_known() {
-    aside("memory_that_no_call_allocates_is_known", || {
-        for (what, gets, _) in KINDS {
-            for mended in [true, false] {
-                let raw = Raw::behind(builder(0), WITH_MEMORY);
-                let p = Desk::new(&raw, mended);
+    aside!();
+    for (what, gets, _) in KINDS {
+        for mended in [true, false] {
+            let raw = Raw::behind(builder(0), WITH_MEMORY);
+            let p = Desk::new(&raw, mended);
+            gets(&p);
+            launch_of(&raw, 1, p.a, AT, 0);
+            // The same again, as in a loop, is no new memory. (Another API's can be mapped
+            // anew.)
+            if what != "memory of another API" {
                 gets(&p);
-                launch_of(&raw, 1, p.a, AT, 0);
-                // The same again, as in a loop, is no new memory. (Another API's can be mapped
-                // anew.)
-                if what != "memory of another API" {
-                    gets(&p);
-                }
-                if mended {
-                    p.joined(p.a, p.b);
-                }
-                (FRONT.declare)(Some(p.b), AT, 4, true);
-                p.end();
-                assert_eq!(found().len(), usize::from(!mended), "{what}, mended: {mended}");
             }
+            if mended {
+                p.joined(p.a, p.b);
+            }
+            (FRONT.declare)(Some(p.b), AT, 4, true);
+            p.end();
+            assert_eq!(found().len(), usize::from(!mended), "{what}, mended: {mended}");
         }
-    });
+    }
 }
 
 #[test]
 fn memory_that_no_call_allocates_ends() {
-    aside("memory_that_no_call_allocates_ends", || {
-        for (what, gets, ends) in KINDS {
-            let raw = Raw::behind(builder(0), WITH_MEMORY);
-            let p = Desk::new(&raw, true);
-            gets(&p);
-            ends(&p);
-            p.raw.sync(p.a);
-            (FRONT.declare)(Some(p.b), AT, 4, true);
-            let problems: Vec<_> = found().into_iter().map(|report| report.0).collect();
-            assert_eq!(problems, [Problem::UseAfterFree], "{what}");
-            // Other memory is there now.
-            gets(&p);
-            (FRONT.declare)(Some(p.b), AT, 4, true);
-            p.end();
-            assert_eq!(found(), [], "{what}");
-        }
-    });
+    aside!();
+    for (what, gets, ends) in KINDS {
+        let raw = Raw::behind(builder(0), WITH_MEMORY);
+        let p = Desk::new(&raw, true);
+        gets(&p);
+        ends(&p);
+        p.raw.sync(p.a);
+        (FRONT.declare)(Some(p.b), AT, 4, true);
+        let problems: Vec<_> = found().into_iter().map(|report| report.0).collect();
+        assert_eq!(problems, [Problem::UseAfterFree], "{what}");
+        // Other memory is there now.
+        gets(&p);
+        (FRONT.declare)(Some(p.b), AT, 4, true);
+        p.end();
+        assert_eq!(found(), [], "{what}");
+    }
 }
 
 /// A report has the call and its stack. To ask again costs no number of a call, and no stack.
 #[test]
 fn the_first_call_that_gives_an_address_is_reported() {
-    aside("the_first_call_that_gives_an_address_is_reported", || {
-        let front = Front {
-            install: |soft| {
-                let settings = preload::Settings::from_text("possible=on").expect("it is valid");
-                preload::install(&|name| with_memory(soft, name), &settings);
-            },
-            ..WITH_MEMORY
-        };
-        let number = |repeats| {
-            let raw = Raw::behind(builder(0), front);
-            let p = Desk::new(&raw, false);
-            (0..repeats).for_each(|_| KINDS[1].1(&p));
-            launch_of(&raw, 1, p.a, AT, 0);
-            (FRONT.declare)(Some(p.b), AT, 4, true);
-            p.end();
-            let found = preload::take_findings();
-            let text = found[0].to_string();
-            let memory = text.lines().find(|line| line.starts_with("  bytes ")).expect(&text);
-            // With lines of files, the place is where the macro that makes the call stands.
-            let here = ["calls::memory", "tests/calls/"].iter().any(|at| memory.contains(at));
-            assert!(memory.contains("that ") && here, "{text}");
-            let report = found[0].report().expect("an error");
-            let allocation = report.allocation.as_ref().expect("it is known");
-            assert_eq!(allocation.call.name, "cuLibraryGetGlobal");
-            report.second.call.number
-        };
-        assert_eq!(number(1), number(5));
-    });
+    aside!();
+    let front = Front {
+        install: |soft| {
+            let settings = preload::Settings::from_text("possible=on").expect("it is valid");
+            preload::install(&|name| with_memory(soft, name), &settings);
+        },
+        ..WITH_MEMORY
+    };
+    let number = |repeats| {
+        let raw = Raw::behind(builder(0), front);
+        let p = Desk::new(&raw, false);
+        (0..repeats).for_each(|_| KINDS[1].1(&p));
+        launch_of(&raw, 1, p.a, AT, 0);
+        (FRONT.declare)(Some(p.b), AT, 4, true);
+        p.end();
+        let found = preload::take_findings();
+        let text = found[0].to_string();
+        let memory = text.lines().find(|line| line.starts_with("  bytes ")).expect(&text);
+        // With lines of files, the place is where the macro that makes the call stands.
+        let here = ["calls::memory", "tests/calls/"].iter().any(|at| memory.contains(at));
+        assert!(memory.contains("that ") && here, "{text}");
+        let report = found[0].report().expect("an error");
+        let allocation = report.allocation.as_ref().expect("it is known");
+        assert_eq!(allocation.call.name, "cuLibraryGetGlobal");
+        report.second.call.number
+    };
+    assert_eq!(number(1), number(5));
 }
 
 /// It ended with a library that nobody saw end.
 #[test]
 fn a_variable_of_another_size_is_other_memory() {
-    aside("a_variable_of_another_size_is_other_memory", || {
-        let raw = Raw::behind(builder(0), WITH_MEMORY);
-        let p = Desk::new(&raw, false);
-        let [(_, of_module, _), (_, of_library, _), ..] = KINDS;
-        of_module(&p);
-        BYTES.store(128, Ordering::Relaxed);
-        of_library(&p);
-        launch_of(&raw, 1, p.a, AT + 100, 0);
-        (FRONT.declare)(Some(p.b), AT + 100, 4, true);
-        p.end();
-        assert_eq!(found().len(), 1);
-    });
+    aside!();
+    let raw = Raw::behind(builder(0), WITH_MEMORY);
+    let p = Desk::new(&raw, false);
+    let [(_, of_module, _), (_, of_library, _), ..] = KINDS;
+    of_module(&p);
+    BYTES.store(128, Ordering::Relaxed);
+    of_library(&p);
+    launch_of(&raw, 1, p.a, AT + 100, 0);
+    (FRONT.declare)(Some(p.b), AT + 100, 4, true);
+    p.end();
+    assert_eq!(found().len(), 1);
 }
 
 fn is_over(p: &Desk<'_>) -> bool {
@@ -247,66 +244,63 @@ fn is_over(p: &Desk<'_>) -> bool {
 /// A primary context may have other users, and another context has no part in the memory.
 #[test]
 fn memory_of_objects_ends_with_their_context() {
-    aside("memory_of_objects_ends_with_their_context", || {
-        let release = |p: &Desk<'_>| {
-            good(call!(p.raw, cuDevicePrimaryCtxRelease_v2(0 => i32)));
-            p.raw.sync(p.a);
-        };
-        for (known, is_gone) in [(1, false), (0, true)] {
-            KNOWN.store(known, Ordering::Relaxed);
-            let raw = Raw::behind(builder(0), WITH_MEMORY);
-            let p = Desk::new(&raw, true);
-            KINDS[0].1(&p);
-            p.elsewhere(|_| ());
-            assert!(!is_over(&p), "another context has ended");
-            release(&p);
-            assert_eq!(is_over(&p), is_gone, "known to the driver: {known}");
-            // In both cases the module has it afterwards, and its unload ends it.
-            KINDS[0].1(&p);
-            KINDS[0].2(&p);
-            assert!(is_over(&p), "known to the driver: {known}");
-            p.end();
-        }
+    aside!();
+    let release = |p: &Desk<'_>| {
+        good(call!(p.raw, cuDevicePrimaryCtxRelease_v2(0 => i32)));
+        p.raw.sync(p.a);
+    };
+    for (known, is_gone) in [(1, false), (0, true)] {
+        KNOWN.store(known, Ordering::Relaxed);
         let raw = Raw::behind(builder(0), WITH_MEMORY);
         let p = Desk::new(&raw, true);
-        p.elsewhere(|_| KINDS[0].1(&p));
-        assert!(is_over(&p), "its context has ended");
+        KINDS[0].1(&p);
+        p.elsewhere(|_| ());
+        assert!(!is_over(&p), "another context has ended");
+        release(&p);
+        assert_eq!(is_over(&p), is_gone, "known to the driver: {known}");
+        // In both cases the module has it afterwards, and its unload ends it.
+        KINDS[0].1(&p);
+        KINDS[0].2(&p);
+        assert!(is_over(&p), "known to the driver: {known}");
         p.end();
-    });
+    }
+    let raw = Raw::behind(builder(0), WITH_MEMORY);
+    let p = Desk::new(&raw, true);
+    p.elsewhere(|_| KINDS[0].1(&p));
+    assert!(is_over(&p), "its context has ended");
+    p.end();
 }
 
 /// The program has asked the library's module for it.
 #[test]
 fn memory_of_a_module_ends_with_its_library() {
-    aside("memory_of_a_module_ends_with_its_library", || {
-        let raw = Raw::behind(builder(0), WITH_MEMORY);
-        let p = Desk::new(&raw, true);
-        let mut module = 0;
-        good(call!(raw, cuLibraryGetModule(&mut module => *mut usize, 7 => usize)));
-        assert_eq!(module, 8);
-        KINDS[0].1(&p);
-        good(call!(raw, cuLibraryUnload(7 => usize)));
-        assert!(is_over(&p));
-        p.end();
-    });
+    aside!();
+    let raw = Raw::behind(builder(0), WITH_MEMORY);
+    let p = Desk::new(&raw, true);
+    let mut module = 0;
+    good(call!(raw, cuLibraryGetModule(&mut module => *mut usize, 7 => usize)));
+    assert_eq!(module, 8);
+    KINDS[0].1(&p);
+    good(call!(raw, cuLibraryUnload(7 => usize)));
+    assert!(is_over(&p));
+    p.end();
 }
 
 /// An unload waits for work that a host function holds up. The one here only says so.
 #[test]
 fn a_variable_ends_after_all_work() {
-    aside("a_variable_ends_after_all_work", || {
-        let raw = Raw::behind(builder(0), WITH_MEMORY);
-        let p = Desk::new(&raw, true);
-        KINDS[0].1(&p);
-        let (goes_on, waits) = std::sync::mpsc::channel::<()>();
-        p.raw.host(p.a, move || _ = waits.recv());
-        (FRONT.declare)(Some(p.a), AT, 4, true);
-        KINDS[0].2(&p);
-        drop(goes_on);
-        p.raw.sync(p.a);
-        p.end();
-        assert_eq!(found(), []);
-    });
+    aside!();
+    let raw = Raw::behind(builder(0), WITH_MEMORY);
+    let p = Desk::new(&raw, true);
+    KINDS[0].1(&p);
+    let (goes_on, waits) = std::sync::mpsc::channel::<()>();
+    p.raw.host(p.a, move || _ = waits.recv());
+    (FRONT.declare)(Some(p.a), AT, 4, true);
+    KINDS[0].2(&p);
+    drop(goes_on);
+    p.raw.sync(p.a);
+    p.end();
+    assert_eq!(found(), []);
 }
 
 /// Memory that is no longer there, though nobody saw its end, hides nothing of other memory, by
@@ -339,29 +333,28 @@ fn other_memory_replaces_that_of_objects() {
                 p.a => CUstream))
         },
     ];
-    aside("other_memory_replaces_that_of_objects", || {
-        for (at, gives) in calls.into_iter().enumerate() {
-            // The last byte of the object is in it, and the one before the object.
-            for place in [AT - 1, AT + 63, AT + 64] {
-                let found = [true, false].map(|there_was_one| {
-                    let raw = Raw::behind(builder(0), front);
-                    let p = Desk::new(&raw, true);
-                    if there_was_one {
-                        KINDS[0].1(&p);
-                    }
-                    good(gives(&p));
-                    p.joined(p.a, p.b);
-                    // The end of the object is none of the other memory.
-                    KINDS[0].2(&p);
-                    launch_of(&raw, 1, p.a, place, 0);
-                    (FRONT.declare)(Some(p.b), place, 1, true);
-                    p.end();
-                    found()
-                });
-                assert_eq!((found[0].len(), &found[0]), (1, &found[1]), "{at}, {place:#x}");
-            }
+    aside!();
+    for (at, gives) in calls.into_iter().enumerate() {
+        // The last byte of the object is in it, and the one before the object.
+        for place in [AT - 1, AT + 63, AT + 64] {
+            let found = [true, false].map(|there_was_one| {
+                let raw = Raw::behind(builder(0), front);
+                let p = Desk::new(&raw, true);
+                if there_was_one {
+                    KINDS[0].1(&p);
+                }
+                good(gives(&p));
+                p.joined(p.a, p.b);
+                // The end of the object is none of the other memory.
+                KINDS[0].2(&p);
+                launch_of(&raw, 1, p.a, place, 0);
+                (FRONT.declare)(Some(p.b), place, 1, true);
+                p.end();
+                found()
+            });
+            assert_eq!((found[0].len(), &found[0]), (1, &found[1]), "{at}, {place:#x}");
         }
-    });
+    }
 }
 
 /// Memory of a pool of another process: the pool here, and there, and the address here.
@@ -383,72 +376,70 @@ fn shared(here: &Raw, there: &Raw, bytes: usize) -> ([Pool; 2], u64) {
 /// The other process may see a word in it, and tell the host. The driver judges it in the same way.
 #[test]
 fn words_in_memory_of_another_process_may_be_reported() {
-    aside("words_in_memory_of_another_process_may_be_reported", || {
-        for mended in [true, false] {
-            let there = Raw::with(builder(0));
-            there.set_current(there.retain(0));
-            let raw = Raw::behind(builder(0), FRONT);
-            let p = Desk::new(&raw, mended);
-            let (pools, address) = shared(&raw, &there, 64);
-            p.writes(p.a);
-            let word = if mended { address } else { p.other };
-            p.set(p.a, word, 4);
-            // The other process sees it.
-            let word = unsafe { AtomicU32::from_ptr(word as *mut u32) };
-            while word.load(Ordering::Acquire) != 0x0101_0101 {
-                std::thread::yield_now();
-            }
-            p.reads(p.b);
-            good(call!(raw, cuMemFreeAsync(address => u64, p.a => CUstream)));
-            p.raw.sync(p.a);
-            assert_eq!([destroy(&raw, pools[0]), destroy(&there, pools[1])], [OK; 2]);
-            p.end();
-            let own: Vec<Seen> = raw.soft.order_findings().iter().map(seen).collect();
-            assert_eq!(own, found(), "mended: {mended}");
-            assert_eq!(own.len(), usize::from(!mended), "mended: {mended}");
+    aside!();
+    for mended in [true, false] {
+        let there = Raw::with(builder(0));
+        there.set_current(there.retain(0));
+        let raw = Raw::behind(builder(0), FRONT);
+        let p = Desk::new(&raw, mended);
+        let (pools, address) = shared(&raw, &there, 64);
+        p.writes(p.a);
+        let word = if mended { address } else { p.other };
+        p.set(p.a, word, 4);
+        // The other process sees it.
+        let word = unsafe { AtomicU32::from_ptr(word as *mut u32) };
+        while word.load(Ordering::Acquire) != 0x0101_0101 {
+            std::thread::yield_now();
         }
-    });
+        p.reads(p.b);
+        good(call!(raw, cuMemFreeAsync(address => u64, p.a => CUstream)));
+        p.raw.sync(p.a);
+        assert_eq!([destroy(&raw, pools[0]), destroy(&there, pools[1])], [OK; 2]);
+        p.end();
+        let own: Vec<Seen> = raw.soft.order_findings().iter().map(seen).collect();
+        assert_eq!(own, found(), "mended: {mended}");
+        assert_eq!(own.len(), usize::from(!mended), "mended: {mended}");
+    }
 }
 
 /// A kernel that gets the first address of a pool may access all of it, wherever it is from.
 #[test]
 fn pools_are_memory_of_all_kinds() {
-    aside("pools_are_memory_of_all_kinds", || {
-        const BYTES: usize = 32 << 20;
-        let there = Raw::with(builder(0));
-        there.set_current(there.retain(0));
-        for classes in ["", "class=+pools"] {
-            let raw = Raw::behind(builder(0), WITH_KERNELS);
-            let settings = format!("stacks=off,possible=on,{classes}");
-            let settings = preload::Settings::from_text(&settings).expect("it is valid");
-            preload::install(&|name| with_kernels(&raw.soft, name), &settings);
-            let p = Desk::new(&raw, false);
-            let mut address = 0;
-            good(call!(raw, cuMemAllocAsync(&mut address => *mut u64, BYTES => usize,
-                p.a => CUstream)));
-            let own = create(&raw, &props(0)).expect("a pool");
-            let of_pool = alloc_from(&raw, BYTES, own, p.a).expect("memory");
-            let small = alloc_from(&raw, BYTES - 1, own, p.a).expect("memory");
-            let (pools, theirs) = shared(&raw, &there, BYTES);
-            let all = [address, of_pool, theirs, small];
+    aside!();
+    const BYTES: usize = 32 << 20;
+    let there = Raw::with(builder(0));
+    there.set_current(there.retain(0));
+    for classes in ["", "class=+pools"] {
+        let raw = Raw::behind(builder(0), WITH_KERNELS);
+        let settings = format!("stacks=off,possible=on,{classes}");
+        let settings = preload::Settings::from_text(&settings).expect("it is valid");
+        preload::install(&|name| with_kernels(&raw.soft, name), &settings);
+        let p = Desk::new(&raw, false);
+        let mut address = 0;
+        good(call!(raw, cuMemAllocAsync(&mut address => *mut u64, BYTES => usize,
+            p.a => CUstream)));
+        let own = create(&raw, &props(0)).expect("a pool");
+        let of_pool = alloc_from(&raw, BYTES, own, p.a).expect("memory");
+        let small = alloc_from(&raw, BYTES - 1, own, p.a).expect("memory");
+        let (pools, theirs) = shared(&raw, &there, BYTES);
+        let all = [address, of_pool, theirs, small];
+        raw.sync(p.a);
+        for (kernel, memory) in (1..).zip(all) {
+            launch_of(&raw, kernel, p.a, memory, 0);
+            p.set(p.c, memory + (1 << 20), 64);
+            raw.sync(p.c);
             raw.sync(p.a);
-            for (kernel, memory) in (1..).zip(all) {
-                launch_of(&raw, kernel, p.a, memory, 0);
-                p.set(p.c, memory + (1 << 20), 64);
-                raw.sync(p.c);
-                raw.sync(p.a);
-                let wanted = usize::from(!classes.is_empty() && memory != small);
-                assert_eq!(found().len(), wanted, "kernel {kernel}, {classes}");
-            }
-            for memory in all {
-                good(call!(raw, cuMemFreeAsync(memory => u64, p.a => CUstream)));
-            }
-            raw.sync(p.a);
-            let ends = [(&raw, own), (&raw, pools[0]), (&there, pools[1])];
-            assert_eq!(ends.map(|(raw, pool)| destroy(raw, pool)), [OK; 3]);
-            p.end();
+            let wanted = usize::from(!classes.is_empty() && memory != small);
+            assert_eq!(found().len(), wanted, "kernel {kernel}, {classes}");
         }
-    });
+        for memory in all {
+            good(call!(raw, cuMemFreeAsync(memory => u64, p.a => CUstream)));
+        }
+        raw.sync(p.a);
+        let ends = [(&raw, own), (&raw, pools[0]), (&there, pools[1])];
+        assert_eq!(ends.map(|(raw, pool)| destroy(raw, pool)), [OK; 3]);
+        p.end();
+    }
 }
 
 /// Pinned memory stands for memory of the host from a pool, or from a map: the driver says the same
@@ -487,77 +478,76 @@ type Tried = (fn(&Desk<'_>, u64), usize);
 /// there.
 #[test]
 fn pools_and_maps_may_have_memory_of_the_host() {
-    aside("pools_and_maps_may_have_memory_of_the_host", || {
-        let of_pool = |p: &Desk<'_>| alloc_from(p.raw, 64, null_mut(), p.a).expect("memory");
-        let mapped = |p: &Desk<'_>| {
-            let mut address = 0;
-            good(unsafe { pin(&mut address, 64) });
-            good(call!(p.raw, cuMemMap(address => u64, 64 => usize, 0 => usize, 0 => u64,
-                0 => u64)));
-            address
-        };
-        let kinds: [fn(&Desk<'_>) -> u64; 2] = [of_pool, mapped];
-        let programs: [Tried; 5] = [
-            (
-                |p, memory| {
-                    let to = std::ptr::with_exposed_provenance_mut(memory as usize);
-                    good(unsafe { synchronous_copy(p)(to, p.buffer, 64) }.0);
-                    p.writes(p.b);
-                },
-                0,
-            ),
-            (
-                |p, memory| {
-                    p.copy(p.a, memory, p.buffer, 64);
-                    p.writes(p.b);
-                },
-                1,
-            ),
-            // Documented: a copy from memory of the host to memory of the host waits.
-            (
-                |p, memory| {
-                    let copy = call!(p.raw, cuMemcpyAsync(p.pinned.addr() as u64 => u64,
-                        memory => u64, 64 => usize, p.a => CUstream));
-                    good(copy);
-                    p.host_reads();
-                },
-                0,
-            ),
-            (
-                |p, memory| {
-                    p.writes(p.a);
-                    good(unsafe { p.raw.cuStreamWriteValue32_v2.unwrap()(p.a, memory, 1, 0) }.0);
-                    let word = std::ptr::with_exposed_provenance_mut(memory as usize);
-                    while unsafe { AtomicU32::from_ptr(word) }.load(Ordering::Acquire) != 1 {
-                        std::thread::yield_now();
-                    }
-                    p.reads(p.b);
-                },
-                0,
-            ),
-            // It ends like memory of a device.
-            (
-                |p, memory| {
-                    good(call!(p.raw, cuMemFreeAsync(memory => u64, p.a => CUstream)));
-                    good(call!(p.raw, cuMemUnmap(memory => u64, 64 => usize)));
-                    (FRONT.declare)(Some(p.b), memory, 4, true);
-                },
-                1,
-            ),
-        ];
-        for (at, gets) in kinds.iter().enumerate() {
-            for (program, expected) in programs {
-                let raw = Raw::behind(builder(0), WITH_HOST_MEMORY);
-                let p = Desk::new(&raw, true);
-                let memory = gets(&p);
-                p.raw.sync(p.a);
-                program(&p, memory);
-                p.end();
-                let found = found();
-                assert_eq!(found.len(), expected, "{at}: {found:?}");
-            }
+    aside!();
+    let of_pool = |p: &Desk<'_>| alloc_from(p.raw, 64, null_mut(), p.a).expect("memory");
+    let mapped = |p: &Desk<'_>| {
+        let mut address = 0;
+        good(unsafe { pin(&mut address, 64) });
+        good(call!(p.raw, cuMemMap(address => u64, 64 => usize, 0 => usize, 0 => u64,
+            0 => u64)));
+        address
+    };
+    let kinds: [fn(&Desk<'_>) -> u64; 2] = [of_pool, mapped];
+    let programs: [Tried; 5] = [
+        (
+            |p, memory| {
+                let to = std::ptr::with_exposed_provenance_mut(memory as usize);
+                good(unsafe { synchronous_copy(p)(to, p.buffer, 64) }.0);
+                p.writes(p.b);
+            },
+            0,
+        ),
+        (
+            |p, memory| {
+                p.copy(p.a, memory, p.buffer, 64);
+                p.writes(p.b);
+            },
+            1,
+        ),
+        // Documented: a copy from memory of the host to memory of the host waits.
+        (
+            |p, memory| {
+                let copy = call!(p.raw, cuMemcpyAsync(p.pinned.addr() as u64 => u64,
+                    memory => u64, 64 => usize, p.a => CUstream));
+                good(copy);
+                p.host_reads();
+            },
+            0,
+        ),
+        (
+            |p, memory| {
+                p.writes(p.a);
+                good(unsafe { p.raw.cuStreamWriteValue32_v2.unwrap()(p.a, memory, 1, 0) }.0);
+                let word = std::ptr::with_exposed_provenance_mut(memory as usize);
+                while unsafe { AtomicU32::from_ptr(word) }.load(Ordering::Acquire) != 1 {
+                    std::thread::yield_now();
+                }
+                p.reads(p.b);
+            },
+            0,
+        ),
+        // It ends like memory of a device.
+        (
+            |p, memory| {
+                good(call!(p.raw, cuMemFreeAsync(memory => u64, p.a => CUstream)));
+                good(call!(p.raw, cuMemUnmap(memory => u64, 64 => usize)));
+                (FRONT.declare)(Some(p.b), memory, 4, true);
+            },
+            1,
+        ),
+    ];
+    for (at, gets) in kinds.iter().enumerate() {
+        for (program, expected) in programs {
+            let raw = Raw::behind(builder(0), WITH_HOST_MEMORY);
+            let p = Desk::new(&raw, true);
+            let memory = gets(&p);
+            p.raw.sync(p.a);
+            program(&p, memory);
+            p.end();
+            let found = found();
+            assert_eq!(found.len(), expected, "{at}: {found:?}");
         }
-    });
+    }
 }
 
 /// A page that the host must not touch now.
@@ -601,76 +591,74 @@ const WITH_CLOSED: Front = Front {
 /// elsewhere a load moves it. Memory of the host from a pool may not be open to the host.
 #[test]
 fn memory_that_is_not_pinned_is_never_loaded() {
-    aside("memory_that_is_not_pinned_is_never_loaded", || {
-        let managed = |p: &Desk<'_>| {
-            let mut address = 0;
-            good(call!(p.raw, cuMemAllocManaged(&mut address => *mut u64, 64 => usize, 1 => u32)));
-            address
-        };
-        let of_pool = |p: &Desk<'_>| alloc_from(p.raw, 64, null_mut(), p.a).expect("memory");
-        let kinds: [fn(&Desk<'_>) -> u64; 2] = [managed, of_pool];
-        let set = |p: &Desk<'_>, word| {
-            good(call!(p.raw, cuMemsetD32Async(word => u64, 1 => u32, 1 => usize,
-                p.a => CUstream)));
-        };
-        let write = |p: &Desk<'_>, word| {
-            good(call!(p.raw, cuStreamWriteValue32_v2(p.a => CUstream, word => u64, 1 => u32,
-                0 => u32)));
-        };
-        // The host may have seen what the stream has come to.
-        let programs: [Tried; 4] = [
-            (|_, _| (), 1),
-            (set, 0),
-            (write, 0),
-            (
-                |p, word| {
-                    for (to, from) in [(word, p.other), (p.other, word)] {
-                        good(call!(p.raw, cuMemcpyAsync(to => u64, from => u64, 4 => usize,
-                            p.a => CUstream)));
-                    }
-                    good(call!(p.raw, cuStreamWaitValue32_v2(p.a => CUstream, word => u64,
-                        1 => u32, 0 => u32)));
-                },
-                0,
-            ),
-        ];
-        for (at, gets) in kinds.iter().enumerate() {
-            for (program, expected) in programs {
-                let raw = Raw::behind(builder(0), WITH_CLOSED);
-                let p = Desk::new(&raw, true);
-                let word = gets(&p);
-                p.writes(p.a);
-                program(&p, word);
-                p.reads(p.b);
-                // What it reads after a wait is no error.
-                p.raw.sync(p.a);
-                (FRONT.declare)(None, word, 4, false);
-                p.end();
-                let found = found();
-                assert_eq!(found.len(), expected, "{at}: {found:?}");
-            }
+    aside!();
+    let managed = |p: &Desk<'_>| {
+        let mut address = 0;
+        good(call!(p.raw, cuMemAllocManaged(&mut address => *mut u64, 64 => usize, 1 => u32)));
+        address
+    };
+    let of_pool = |p: &Desk<'_>| alloc_from(p.raw, 64, null_mut(), p.a).expect("memory");
+    let kinds: [fn(&Desk<'_>) -> u64; 2] = [managed, of_pool];
+    let set = |p: &Desk<'_>, word| {
+        good(call!(p.raw, cuMemsetD32Async(word => u64, 1 => u32, 1 => usize,
+            p.a => CUstream)));
+    };
+    let write = |p: &Desk<'_>, word| {
+        good(call!(p.raw, cuStreamWriteValue32_v2(p.a => CUstream, word => u64, 1 => u32,
+            0 => u32)));
+    };
+    // The host may have seen what the stream has come to.
+    let programs: [Tried; 4] = [
+        (|_, _| (), 1),
+        (set, 0),
+        (write, 0),
+        (
+            |p, word| {
+                for (to, from) in [(word, p.other), (p.other, word)] {
+                    good(call!(p.raw, cuMemcpyAsync(to => u64, from => u64, 4 => usize,
+                        p.a => CUstream)));
+                }
+                good(call!(p.raw, cuStreamWaitValue32_v2(p.a => CUstream, word => u64,
+                    1 => u32, 0 => u32)));
+            },
+            0,
+        ),
+    ];
+    for (at, gets) in kinds.iter().enumerate() {
+        for (program, expected) in programs {
+            let raw = Raw::behind(builder(0), WITH_CLOSED);
+            let p = Desk::new(&raw, true);
+            let word = gets(&p);
+            p.writes(p.a);
+            program(&p, word);
+            p.reads(p.b);
+            // What it reads after a wait is no error.
+            p.raw.sync(p.a);
+            (FRONT.declare)(None, word, 4, false);
+            p.end();
+            let found = found();
+            assert_eq!(found.len(), expected, "{at}: {found:?}");
         }
-    });
+    }
 }
 
 /// A stream waits for a word in pinned memory that was freed.
 #[test]
 fn a_word_in_memory_that_has_ended_is_not_loaded() {
-    aside("a_word_in_memory_that_has_ended_is_not_loaded", || {
-        let raw = Raw::behind(builder(0), WITH_CLOSED);
-        let p = Desk::new(&raw, true);
-        let mut memory = null_mut();
-        good(unsafe { (raw.cuMemHostAlloc)(&mut memory, 1 << 20, 0) }.0);
-        let word = memory.expose_provenance() as u64;
-        good(call!(raw, cuStreamWriteValue32_v2(p.a => CUstream, word => u64, 1 => u32,
-            0 => u32)));
-        // The word gets the value that the stream writes.
-        unsafe { memory.cast::<u32>().write_volatile(1) };
-        p.raw.sync(p.a);
-        good(unsafe { (raw.cuMemFreeHost)(memory) }.0);
-        good(call!(raw, cuStreamWaitValue32_v2(p.a => CUstream, word => u64, 1 => u32, 0 => u32)));
-        p.end();
-        let problems: Vec<_> = found().into_iter().map(|report| report.0).collect();
-        assert_eq!(problems, [Problem::UseAfterFree]);
-    });
+    aside!();
+    let raw = Raw::behind(builder(0), WITH_CLOSED);
+    let p = Desk::new(&raw, true);
+    let mut memory = null_mut();
+    good(unsafe { (raw.cuMemHostAlloc)(&mut memory, 1 << 20, 0) }.0);
+    let word = memory.expose_provenance() as u64;
+    good(call!(raw, cuStreamWriteValue32_v2(p.a => CUstream, word => u64, 1 => u32,
+        0 => u32)));
+    // The word gets the value that the stream writes.
+    unsafe { memory.cast::<u32>().write_volatile(1) };
+    p.raw.sync(p.a);
+    good(unsafe { (raw.cuMemFreeHost)(memory) }.0);
+    good(call!(raw, cuStreamWaitValue32_v2(p.a => CUstream, word => u64, 1 => u32, 0 => u32)));
+    p.end();
+    let problems: Vec<_> = found().into_iter().map(|report| report.0).collect();
+    assert_eq!(problems, [Problem::UseAfterFree]);
 }

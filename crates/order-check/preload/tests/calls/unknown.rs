@@ -10,7 +10,8 @@ use cuda_events::sys::{
     CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS, CUexternalSemaphore, CUexternalSemaphoreHandleType,
     CUgraph, CUgraphExec, CUgraphNode, CUstream,
 };
-use cuda_events_test_support::planted::{Desk, GEQ, aside, builder, word, word_address};
+use cuda_events_test_support::aside;
+use cuda_events_test_support::planted::{Desk, GEQ, builder, word, word_address};
 use cuda_events_test_support::raw::{Front, NodeParams, OK, Raw, call};
 use cuda_order_check_preload as preload;
 use cuda_soft_driver::{ExternalSemaphore, SemaphoreKind, SoftDriver};
@@ -73,92 +74,88 @@ fn destroy(raw: &Raw, semaphore: CUexternalSemaphore) {
 
 #[test]
 fn external_semaphores_order_everything() {
-    aside("external_semaphores_order_everything", || {
-        let raw = Raw::behind(builder(0), PLAIN);
-        let p = Desk::new(&raw, false);
-        let semaphore = semaphore(&raw);
-        p.writes(p.a);
-        signal(&raw, p.a, semaphore);
-        wait(&raw, p.b, semaphore);
-        p.reads(p.b);
-        p.end();
-        destroy(&raw, semaphore);
-        assert_eq!(found(), []);
-        let text = summary();
-        for name in ["cuSignalExternalSemaphoresAsync", "cuWaitExternalSemaphoresAsync"] {
-            let line = format!("each call counts as ordering everything: {name} 1 time");
-            assert!(text.contains(&line), "{line}:\n{text}");
-        }
-    });
+    aside!();
+    let raw = Raw::behind(builder(0), PLAIN);
+    let p = Desk::new(&raw, false);
+    let semaphore = semaphore(&raw);
+    p.writes(p.a);
+    signal(&raw, p.a, semaphore);
+    wait(&raw, p.b, semaphore);
+    p.reads(p.b);
+    p.end();
+    destroy(&raw, semaphore);
+    assert_eq!(found(), []);
+    let text = summary();
+    for name in ["cuSignalExternalSemaphoresAsync", "cuWaitExternalSemaphoresAsync"] {
+        let line = format!("each call counts as ordering everything: {name} 1 time");
+        assert!(text.contains(&line), "{line}:\n{text}");
+    }
 }
 
 /// The wait is submitted first, and the work before the signal comes later.
 #[test]
 fn a_wait_before_its_signal_is_after_the_work_before_that() {
-    aside("a_wait_before_its_signal_is_after_the_work_before_that", || {
-        for (signals, reports) in [(true, 0), (false, 1)] {
-            let raw = Raw::behind(builder(0), PLAIN);
-            let p = Desk::new(&raw, false);
-            let semaphore = semaphore(&raw);
-            if signals {
-                wait(&raw, p.b, semaphore);
-            }
-            p.reads(p.b);
-            p.writes(p.a);
-            if signals {
-                signal(&raw, p.a, semaphore);
-            }
-            p.end();
-            destroy(&raw, semaphore);
-            assert_eq!(found().len(), reports);
+    aside!();
+    for (signals, reports) in [(true, 0), (false, 1)] {
+        let raw = Raw::behind(builder(0), PLAIN);
+        let p = Desk::new(&raw, false);
+        let semaphore = semaphore(&raw);
+        if signals {
+            wait(&raw, p.b, semaphore);
         }
-    });
+        p.reads(p.b);
+        p.writes(p.a);
+        if signals {
+            signal(&raw, p.a, semaphore);
+        }
+        p.end();
+        destroy(&raw, semaphore);
+        assert_eq!(found().len(), reports);
+    }
 }
 
 /// A captured call adds a node, of which only the driver has the kind.
 /// Something else than a call writes the value, as a kernel may.
 #[test]
 fn a_wait_for_a_value_that_nobody_is_known_to_write_orders_everything() {
-    aside("a_wait_for_a_value_that_nobody_is_known_to_write_orders_everything", || {
-        let raw = Raw::behind(builder(0), FRONT);
-        let p = Desk::new(&raw, false);
-        p.writes(p.a);
-        let wait = p.raw.cuStreamWaitValue32_v2.unwrap();
-        p.number(unsafe { wait(p.b, word_address(&p), 1, GEQ) });
-        p.reads(p.b);
-        word(&p).store(1, std::sync::atomic::Ordering::Release);
-        p.raw.sync(p.b);
-        assert_eq!(found(), []);
-        p.writes(p.a);
-        p.reads(p.b);
-        assert_eq!(found().len(), 1, "it orders nothing that comes later");
-        p.end();
-    });
+    aside!();
+    let raw = Raw::behind(builder(0), FRONT);
+    let p = Desk::new(&raw, false);
+    p.writes(p.a);
+    let wait = p.raw.cuStreamWaitValue32_v2.unwrap();
+    p.number(unsafe { wait(p.b, word_address(&p), 1, GEQ) });
+    p.reads(p.b);
+    word(&p).store(1, std::sync::atomic::Ordering::Release);
+    p.raw.sync(p.b);
+    assert_eq!(found(), []);
+    p.writes(p.a);
+    p.reads(p.b);
+    assert_eq!(found().len(), 1, "it orders nothing that comes later");
+    p.end();
 }
 
 #[test]
 fn captured_semaphores_order_everything_at_each_launch() {
-    aside("captured_semaphores_order_everything_at_each_launch", || {
-        let raw = Raw::behind(builder(0), PLAIN);
-        let p = Desk::new(&raw, false);
-        let semaphore = semaphore(&raw);
-        let written = p.captured(|| {
-            p.writes(p.c);
-            signal(&raw, p.c, semaphore);
-        });
-        let read = p.captured(|| {
-            wait(&raw, p.c, semaphore);
-            p.reads(p.c);
-        });
-        p.launch(written, p.a);
-        p.launch(read, p.b);
-        p.end();
-        destroy(&raw, semaphore);
-        assert_eq!(found(), []);
-        let text = summary();
-        let line = "each counts as ordering everything: 2 launches of graphs";
-        assert!(text.contains(line), "{text}");
+    aside!();
+    let raw = Raw::behind(builder(0), PLAIN);
+    let p = Desk::new(&raw, false);
+    let semaphore = semaphore(&raw);
+    let written = p.captured(|| {
+        p.writes(p.c);
+        signal(&raw, p.c, semaphore);
     });
+    let read = p.captured(|| {
+        wait(&raw, p.c, semaphore);
+        p.reads(p.c);
+    });
+    p.launch(written, p.a);
+    p.launch(read, p.b);
+    p.end();
+    destroy(&raw, semaphore);
+    assert_eq!(found(), []);
+    let text = summary();
+    let line = "each counts as ordering everything: 2 launches of graphs";
+    assert!(text.contains(line), "{text}");
 }
 
 /// The kind of all nodes, as the driver answers: a conditional node.
@@ -176,36 +173,35 @@ fn with_conditions(soft: &SoftDriver, name: &CStr) -> *mut c_void {
 
 #[test]
 fn conditional_nodes_order_nothing_else() {
-    aside("conditional_nodes_order_nothing_else", || {
-        let conditions = Front {
-            install: |soft| install(&|name| with_conditions(soft, name)),
-            resolve: |soft, name| preload::target(name, &|name| with_conditions(soft, name)),
-            declare: FRONT.declare,
-        };
-        for (front, is_conditional) in [(PLAIN, false), (conditions, true)] {
-            let raw = Raw::behind(builder(0), front);
-            let p = Desk::new(&raw, false);
-            // A capture that somebody adds a node to: the driver is asked for its nodes.
-            let (mut graph, mut node, mut exec) = (null_mut(), null_mut(), null_mut());
-            p.capture(p.c);
-            p.writes(p.c);
-            unsafe { assert_eq!((raw.cuStreamEndCapture)(p.c, &mut graph).0, OK) };
-            let code = call!(raw, cuGraphAddEmptyNode(&mut node => *mut CUgraphNode,
-                graph => CUgraph, std::ptr::null() => *const CUgraphNode, 0 => usize));
-            assert_eq!(code, OK);
-            let instantiate = raw.cuGraphInstantiateWithFlags.unwrap();
-            assert_eq!(unsafe { instantiate(&mut exec, graph, 0) }.0, OK);
-            p.writes(p.b);
-            p.launch(exec, p.a);
-            p.reads(p.a);
-            p.end();
-            // The work after it has no order with another stream's. The work in it is not seen.
-            assert_eq!(found().len(), if is_conditional { 1 } else { 2 });
-            let line = "2 nodes of graphs with conditions: the work in them is not seen";
-            let text = summary();
-            assert_eq!(text.contains(line), is_conditional, "{text}");
-        }
-    });
+    aside!();
+    let conditions = Front {
+        install: |soft| install(&|name| with_conditions(soft, name)),
+        resolve: |soft, name| preload::target(name, &|name| with_conditions(soft, name)),
+        declare: FRONT.declare,
+    };
+    for (front, is_conditional) in [(PLAIN, false), (conditions, true)] {
+        let raw = Raw::behind(builder(0), front);
+        let p = Desk::new(&raw, false);
+        // A capture that somebody adds a node to: the driver is asked for its nodes.
+        let (mut graph, mut node, mut exec) = (null_mut(), null_mut(), null_mut());
+        p.capture(p.c);
+        p.writes(p.c);
+        unsafe { assert_eq!((raw.cuStreamEndCapture)(p.c, &mut graph).0, OK) };
+        let code = call!(raw, cuGraphAddEmptyNode(&mut node => *mut CUgraphNode,
+            graph => CUgraph, std::ptr::null() => *const CUgraphNode, 0 => usize));
+        assert_eq!(code, OK);
+        let instantiate = raw.cuGraphInstantiateWithFlags.unwrap();
+        assert_eq!(unsafe { instantiate(&mut exec, graph, 0) }.0, OK);
+        p.writes(p.b);
+        p.launch(exec, p.a);
+        p.reads(p.a);
+        p.end();
+        // The work after it has no order with another stream's. The work in it is not seen.
+        assert_eq!(found().len(), if is_conditional { 1 } else { 2 });
+        let line = "2 nodes of graphs with conditions: the work in them is not seen";
+        let text = summary();
+        assert_eq!(text.contains(line), is_conditional, "{text}");
+    }
 }
 
 /// The value of each attribute of a kernel node.
@@ -257,171 +253,165 @@ pub(super) fn kernel(raw: &Raw) -> *mut c_void {
 /// Drivers before CUDA 12.4 do not say where the parameters of a kernel are.
 #[test]
 fn a_driver_that_does_not_describe_kernels_is_named() {
-    aside("a_driver_that_does_not_describe_kernels_is_named", || {
-        for (minor, launches) in [(3, 1), (4, 1), (3, 0)] {
-            let raw = Raw::behind(builder(0).version(12, minor), PLAIN);
-            let p = Desk::new(&raw, false);
-            let function = kernel(&raw);
-            let parameters = [std::ptr::from_ref(&p.buffer).cast::<c_void>()];
-            for _ in 0..launches {
-                let code = call!(raw, cuLaunchKernel(function => *mut c_void,
-                    1 => u32, 1 => u32, 1 => u32, 1 => u32, 1 => u32, 1 => u32, 0 => u32,
-                    p.a => CUstream, parameters.as_ptr() => *const *const c_void,
-                    std::ptr::null() => *const c_void));
-                assert_eq!(code, OK);
-            }
-            p.set(p.b, p.buffer, 1);
-            p.end();
-            let described = minor >= 4;
-            assert_eq!(found().len(), usize::from(described), "12.{minor}");
-            let text = summary();
-            let line = "order check: the driver does not describe the parameters of kernels";
-            assert_eq!(text.contains(line), launches > 0 && !described, "12.{minor}: {text}");
+    aside!();
+    for (minor, launches) in [(3, 1), (4, 1), (3, 0)] {
+        let raw = Raw::behind(builder(0).version(12, minor), PLAIN);
+        let p = Desk::new(&raw, false);
+        let function = kernel(&raw);
+        let parameters = [std::ptr::from_ref(&p.buffer).cast::<c_void>()];
+        for _ in 0..launches {
+            let code = call!(raw, cuLaunchKernel(function => *mut c_void,
+                1 => u32, 1 => u32, 1 => u32, 1 => u32, 1 => u32, 1 => u32, 0 => u32,
+                p.a => CUstream, parameters.as_ptr() => *const *const c_void,
+                std::ptr::null() => *const c_void));
+            assert_eq!(code, OK);
         }
-    });
+        p.set(p.b, p.buffer, 1);
+        p.end();
+        let described = minor >= 4;
+        assert_eq!(found().len(), usize::from(described), "12.{minor}");
+        let text = summary();
+        let line = "order check: the driver does not describe the parameters of kernels";
+        assert_eq!(text.contains(line), launches > 0 && !described, "12.{minor}: {text}");
+    }
 }
 
 /// The node's address may be another one at a launch, so none is compared.
 #[test]
 fn nodes_that_kernels_may_change_are_counted() {
-    aside("nodes_that_kernels_may_change_are_counted", || {
-        for (front, reports) in [(PLAIN, 1), (UPDATES, 0)] {
-            let raw = Raw::behind(builder(0), front);
-            let p = Desk::new(&raw, false);
-            let (mut graph, mut node, mut exec) = (null_mut(), null_mut(), null_mut());
-            assert_eq!(unsafe { (raw.cuGraphCreate)(&mut graph, 0) }.0, OK);
-            let mut parameters = [std::ptr::from_ref(&p.buffer).cast_mut().cast()];
-            let given = NodeParams {
-                function: kernel(&raw),
-                grid: [1; 3],
-                block: [1; 3],
-                shared: 0,
-                parameters: parameters.as_mut_ptr(),
-                extra: null_mut(),
-            };
-            let code = call!(raw, cuGraphAddKernelNode(&mut node => *mut CUgraphNode,
-                graph => CUgraph, std::ptr::null() => *const CUgraphNode, 0 => usize,
-                &given => *const NodeParams));
-            assert_eq!(code, OK);
-            let instantiate = raw.cuGraphInstantiateWithFlags.unwrap();
-            assert_eq!(unsafe { instantiate(&mut exec, graph, 0) }.0, OK);
-            p.launch(exec, p.a);
-            p.writes(p.b);
-            p.end();
-            assert_eq!(found().len(), reports);
-            let text = summary();
-            let line = "1 node of graphs that kernels may change";
-            assert_eq!(text.contains(line), reports == 0, "{text}");
-        }
-    });
+    aside!();
+    for (front, reports) in [(PLAIN, 1), (UPDATES, 0)] {
+        let raw = Raw::behind(builder(0), front);
+        let p = Desk::new(&raw, false);
+        let (mut graph, mut node, mut exec) = (null_mut(), null_mut(), null_mut());
+        assert_eq!(unsafe { (raw.cuGraphCreate)(&mut graph, 0) }.0, OK);
+        let mut parameters = [std::ptr::from_ref(&p.buffer).cast_mut().cast()];
+        let given = NodeParams {
+            function: kernel(&raw),
+            grid: [1; 3],
+            block: [1; 3],
+            shared: 0,
+            parameters: parameters.as_mut_ptr(),
+            extra: null_mut(),
+        };
+        let code = call!(raw, cuGraphAddKernelNode(&mut node => *mut CUgraphNode,
+            graph => CUgraph, std::ptr::null() => *const CUgraphNode, 0 => usize,
+            &given => *const NodeParams));
+        assert_eq!(code, OK);
+        let instantiate = raw.cuGraphInstantiateWithFlags.unwrap();
+        assert_eq!(unsafe { instantiate(&mut exec, graph, 0) }.0, OK);
+        p.launch(exec, p.a);
+        p.writes(p.b);
+        p.end();
+        assert_eq!(found().len(), reports);
+        let text = summary();
+        let line = "1 node of graphs that kernels may change";
+        assert_eq!(text.contains(line), reports == 0, "{text}");
+    }
 }
 
 /// The driver is asked for a captured node with the attribute. (This one has none.)
 #[test]
 fn a_captured_node_that_kernels_may_change_is_asked_for() {
-    aside("a_captured_node_that_kernels_may_change_is_asked_for", || {
-        for (id, reports) in [(UPDATABLE, 0), (UPDATABLE + 1, 1)] {
-            let raw = Raw::behind(builder(0), UPDATES);
-            let p = Desk::new(&raw, false);
-            let function = kernel(&raw);
-            let parameters = [std::ptr::from_ref(&p.buffer)];
-            let exec = p.captured(|| {
-                let attributes = [u64::from(id), 1, 0, 0, 0, 0, 0, 0, 0];
-                let one = u64::from(1_u32) | 1 << 32;
-                let config =
-                    [one, one, one, 0, p.c.addr() as u64, attributes.as_ptr().addr() as u64, 1];
-                let code = call!(raw, cuLaunchKernelEx(config.as_ptr() => *const u64,
-                    function => *mut c_void, parameters.as_ptr() => *const *const u64,
-                    null_mut() => *mut c_void));
-                assert_eq!(code, OK);
-            });
-            p.launch(exec, p.a);
-            p.writes(p.b);
-            p.end();
-            assert_eq!(found().len(), reports, "{id}");
-            summary();
-        }
-    });
+    aside!();
+    for (id, reports) in [(UPDATABLE, 0), (UPDATABLE + 1, 1)] {
+        let raw = Raw::behind(builder(0), UPDATES);
+        let p = Desk::new(&raw, false);
+        let function = kernel(&raw);
+        let parameters = [std::ptr::from_ref(&p.buffer)];
+        let exec = p.captured(|| {
+            let attributes = [u64::from(id), 1, 0, 0, 0, 0, 0, 0, 0];
+            let one = u64::from(1_u32) | 1 << 32;
+            let config =
+                [one, one, one, 0, p.c.addr() as u64, attributes.as_ptr().addr() as u64, 1];
+            let code = call!(raw, cuLaunchKernelEx(config.as_ptr() => *const u64,
+                function => *mut c_void, parameters.as_ptr() => *const *const u64,
+                null_mut() => *mut c_void));
+            assert_eq!(code, OK);
+        });
+        p.launch(exec, p.a);
+        p.writes(p.b);
+        p.end();
+        assert_eq!(found().len(), reports, "{id}");
+        summary();
+    }
 }
 
 #[test]
 fn graphs_that_kernels_may_launch_are_counted() {
-    aside("graphs_that_kernels_may_launch_are_counted", || {
-        for (flags, counted) in [(0, false), (4, true)] {
-            let raw = Raw::behind(builder(0), PLAIN);
-            let p = Desk::new(&raw, false);
-            let (mut graph, mut exec) = (null_mut(), null_mut());
-            p.capture(p.c);
-            p.writes(p.c);
-            unsafe {
-                p.number((raw.cuStreamEndCapture)(p.c, &mut graph));
-                p.number(raw.cuGraphInstantiateWithFlags.unwrap()(&mut exec, graph, flags));
-            }
-            let mut settings = [flags, 0, 0, 0];
-            let code = call!(raw, cuGraphInstantiateWithParams(&mut exec => *mut CUgraphExec,
-                graph => CUgraph, settings.as_mut_ptr() => *mut u64));
-            assert_eq!(code, OK);
-            p.end();
-            let text = summary();
-            assert_eq!(text.contains("2 graphs that kernels may launch"), counted, "{text}");
+    aside!();
+    for (flags, counted) in [(0, false), (4, true)] {
+        let raw = Raw::behind(builder(0), PLAIN);
+        let p = Desk::new(&raw, false);
+        let (mut graph, mut exec) = (null_mut(), null_mut());
+        p.capture(p.c);
+        p.writes(p.c);
+        unsafe {
+            p.number((raw.cuStreamEndCapture)(p.c, &mut graph));
+            p.number(raw.cuGraphInstantiateWithFlags.unwrap()(&mut exec, graph, flags));
         }
-    });
+        let mut settings = [flags, 0, 0, 0];
+        let code = call!(raw, cuGraphInstantiateWithParams(&mut exec => *mut CUgraphExec,
+            graph => CUgraph, settings.as_mut_ptr() => *mut u64));
+        assert_eq!(code, OK);
+        p.end();
+        let text = summary();
+        assert_eq!(text.contains("2 graphs that kernels may launch"), counted, "{text}");
+    }
 }
 
 /// `CU_STREAM_MEM_OP_ATOMIC_REDUCTION` adds to a counter, which other streams or the host may await.
 #[test]
 fn operations_in_memory_of_an_unknown_kind_order_everything() {
-    aside("operations_in_memory_of_an_unknown_kind_order_everything", || {
-        for (kind, reports) in [(8, 0), (6, 1)] {
-            let raw = Raw::behind(builder(0), UPDATES);
-            let p = Desk::new(&raw, false);
-            p.writes(p.a);
-            let operation = [kind, word_address(&p), 1, 0, 0, 0];
-            let code = call!(raw, cuStreamBatchMemOp_v2(p.a => CUstream, 1 => u32,
-                &operation => *const [u64; 6], 0 => u32));
-            assert_eq!(code, OK);
-            p.reads(p.b);
-            p.end();
-            assert_eq!(found().len(), reports);
-            let line = "each counts as ordering everything: 1 batch of operations";
-            let text = summary();
-            assert_eq!(text.contains(line), reports == 0, "{text}");
-        }
-    });
+    aside!();
+    for (kind, reports) in [(8, 0), (6, 1)] {
+        let raw = Raw::behind(builder(0), UPDATES);
+        let p = Desk::new(&raw, false);
+        p.writes(p.a);
+        let operation = [kind, word_address(&p), 1, 0, 0, 0];
+        let code = call!(raw, cuStreamBatchMemOp_v2(p.a => CUstream, 1 => u32,
+            &operation => *const [u64; 6], 0 => u32));
+        assert_eq!(code, OK);
+        p.reads(p.b);
+        p.end();
+        assert_eq!(found().len(), reports);
+        let line = "each counts as ordering everything: 1 batch of operations";
+        let text = summary();
+        assert_eq!(text.contains(line), reports == 0, "{text}");
+    }
 }
 
 #[test]
 fn nodes_that_allocate_are_counted() {
-    aside("nodes_that_allocate_are_counted", || {
-        let raw = Raw::behind(builder(0), UPDATES);
-        let p = Desk::new(&raw, false);
-        let none = std::ptr::null::<c_void>;
-        let add = |kind: u64, of_alloc| {
-            // A whole description: the hooks read what follows the kind, too.
-            let mut described = [0_u64; 32];
-            described[0] = kind;
-            let code = match of_alloc {
-                Some(true) => call!(raw, cuGraphAddMemAllocNode(null_mut() => *mut CUgraphNode,
-                    null_mut() => CUgraph, none() => *const c_void, 0 => usize,
-                    &described => *const [u64; 32])),
-                Some(false) => call!(raw, cuGraphAddNode(null_mut() => *mut CUgraphNode,
-                    null_mut() => CUgraph, none() => *const c_void, 0 => usize,
-                    &described => *const [u64; 32])),
-                None => call!(raw, cuGraphAddNode_v2(null_mut() => *mut CUgraphNode,
-                    null_mut() => CUgraph, none() => *const c_void, none() => *const c_void,
-                    0 => usize, &described => *const [u64; 32])),
-            };
-            assert_eq!(code, OK);
+    aside!();
+    let raw = Raw::behind(builder(0), UPDATES);
+    let p = Desk::new(&raw, false);
+    let none = std::ptr::null::<c_void>;
+    let add = |kind: u64, of_alloc| {
+        // A whole description: the hooks read what follows the kind, too.
+        let mut described = [0_u64; 32];
+        described[0] = kind;
+        let code = match of_alloc {
+            Some(true) => call!(raw, cuGraphAddMemAllocNode(null_mut() => *mut CUgraphNode,
+                null_mut() => CUgraph, none() => *const c_void, 0 => usize,
+                &described => *const [u64; 32])),
+            Some(false) => call!(raw, cuGraphAddNode(null_mut() => *mut CUgraphNode,
+                null_mut() => CUgraph, none() => *const c_void, 0 => usize,
+                &described => *const [u64; 32])),
+            None => call!(raw, cuGraphAddNode_v2(null_mut() => *mut CUgraphNode,
+                null_mut() => CUgraph, none() => *const c_void, none() => *const c_void,
+                0 => usize, &described => *const [u64; 32])),
         };
-        for kind in [10, 2] {
-            add(kind, Some(false));
-            add(kind, None);
-        }
-        add(0, Some(true));
-        p.end();
-        let text = summary();
-        assert!(text.contains("3 nodes of graphs that allocate memory: kernels with"), "{text}");
-    });
+        assert_eq!(code, OK);
+    };
+    for kind in [10, 2] {
+        add(kind, Some(false));
+        add(kind, None);
+    }
+    add(0, Some(true));
+    p.end();
+    let text = summary();
+    assert!(text.contains("3 nodes of graphs that allocate memory: kernels with"), "{text}");
 }
 
 /// The functions of code and green contexts, which the software driver lacks or refuses.
@@ -452,24 +442,23 @@ fn questions_and_settings_order_nothing() {
         resolve: |soft, name| preload::target(name, &|name| with_objects(soft, name)),
         declare: FRONT.declare,
     };
-    aside("questions_and_settings_order_nothing", || {
-        let raw = Raw::behind(builder(0), WITH_OBJECTS);
-        let p = Desk::new(&raw, false);
-        let mut place = 0;
-        p.writes(p.a);
-        let codes = [
-            call!(raw, cuLibraryGetModule(&mut place => *mut u64, 7 => usize)),
-            call!(raw, cuLibraryGetGlobal(&mut place => *mut u64, null_mut() => *mut usize,
-                7 => usize, null_mut() => *mut c_void)),
-            call!(raw, cuGreenCtxCreate(&mut place => *mut u64, 8 => usize, 0 => i32, 1 => u32)),
-            call!(raw, cuKernelSetAttribute(1 => u32, 2 => i32, 9 => usize, 0 => i32)),
-        ];
-        assert_eq!(codes, [OK; 4]);
-        p.reads(p.b);
-        p.end();
-        let text = summary();
-        assert_eq!(found().len(), 1, "{text}");
-        assert!(!text.contains("cuLibrary") && !text.contains("cuKernel"), "{text}");
-        assert!(!text.contains("cuGreen"), "{text}");
-    });
+    aside!();
+    let raw = Raw::behind(builder(0), WITH_OBJECTS);
+    let p = Desk::new(&raw, false);
+    let mut place = 0;
+    p.writes(p.a);
+    let codes = [
+        call!(raw, cuLibraryGetModule(&mut place => *mut u64, 7 => usize)),
+        call!(raw, cuLibraryGetGlobal(&mut place => *mut u64, null_mut() => *mut usize,
+            7 => usize, null_mut() => *mut c_void)),
+        call!(raw, cuGreenCtxCreate(&mut place => *mut u64, 8 => usize, 0 => i32, 1 => u32)),
+        call!(raw, cuKernelSetAttribute(1 => u32, 2 => i32, 9 => usize, 0 => i32)),
+    ];
+    assert_eq!(codes, [OK; 4]);
+    p.reads(p.b);
+    p.end();
+    let text = summary();
+    assert_eq!(found().len(), 1, "{text}");
+    assert!(!text.contains("cuLibrary") && !text.contains("cuKernel"), "{text}");
+    assert!(!text.contains("cuGreen"), "{text}");
 }

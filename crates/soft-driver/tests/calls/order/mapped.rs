@@ -1,6 +1,7 @@
 //! Memory that is mapped at reserved addresses.
 
 use cuda_events::sys::*;
+use cuda_events_test_support::aside;
 use cuda_events_test_support::planted::*;
 
 use super::each;
@@ -104,9 +105,8 @@ const ROWS: &[Row] = &[
 
 #[test]
 fn mapped_memory_is_checked() {
-    aside("mapped_memory_is_checked", || {
-        for (kind, begins, program) in ROWS {
-            each(&Raw::planting(builder(0)), 0, kind, begins, program);
-        }
-    });
+    aside!();
+    for (kind, begins, program) in ROWS {
+        each(&Raw::planting(builder(0)), 0, kind, begins, program);
+    }
 }

@@ -14,6 +14,7 @@ use std::ptr::null_mut;
 
 use crate::common::*;
 use cuda_events::sys::*;
+use cuda_events_test_support::aside;
 use cuda_events_test_support::planted::*;
 use cuda_events_test_support::rows::{device, host, rows};
 use cuda_soft_driver::abi::CUDA_MEMCPY2D;
@@ -49,40 +50,38 @@ fn each(raw: &Raw, seed: u64, kind: &str, begins: &str, program: impl Fn(&Desk<'
 
 #[test]
 fn each_planted_error_is_reported_on_every_seed() {
-    aside("each_planted_error_is_reported_on_every_seed", || {
-        let kinds: BTreeSet<_> = table().map(|row| row.0).collect();
-        assert!(kinds.len() >= 60 && kinds.len() == table().count(), "{} kinds", kinds.len());
-        for seed in 0..SEEDS {
-            let raw = checked(seed);
-            for (kind, begins, program) in table() {
-                each(&raw, seed, kind, begins, program);
-            }
+    aside!();
+    let kinds: BTreeSet<_> = table().map(|row| row.0).collect();
+    assert!(kinds.len() >= 60 && kinds.len() == table().count(), "{} kinds", kinds.len());
+    for seed in 0..SEEDS {
+        let raw = checked(seed);
+        for (kind, begins, program) in table() {
+            each(&raw, seed, kind, begins, program);
         }
-    });
+    }
 }
 
 /// What orders programs and is not told: each of these is good, and nothing is reported.
 #[test]
 fn what_orders_without_a_call_is_no_report() {
-    aside("what_orders_without_a_call_is_no_report", || {
-        for seed in 0..2 {
-            let raw = checked(seed);
-            let programs: [fn(&Desk<'_>); 6] = [
-                host_signals,
-                host_takes_signals_back,
-                host_polls,
-                host_function_waits,
-                host_function_tells,
-                one_graph_in_two_streams,
-            ];
-            for program in programs {
-                let desk = Desk::new(&raw, true);
-                program(&desk);
-                desk.end();
-            }
-            assert_eq!(order_texts(&raw.soft), [""; 0], "seed {seed}");
+    aside!();
+    for seed in 0..2 {
+        let raw = checked(seed);
+        let programs: [fn(&Desk<'_>); 6] = [
+            host_signals,
+            host_takes_signals_back,
+            host_polls,
+            host_function_waits,
+            host_function_tells,
+            one_graph_in_two_streams,
+        ];
+        for program in programs {
+            let desk = Desk::new(&raw, true);
+            program(&desk);
+            desk.end();
         }
-    });
+        assert_eq!(order_texts(&raw.soft), [""; 0], "seed {seed}");
+    }
 }
 
 /// Launches of one executable graph come one after the other, in whatever streams.
@@ -207,130 +206,123 @@ fn host_function_tells(p: &Desk<'_>) {
 /// The parts of a report, where all of them are known.
 #[test]
 fn a_report_has_all_its_parts() {
-    aside("a_report_has_all_its_parts", || {
-        let raw = checked(1);
-        let desk = Desk::new(&raw, false);
-        let exec = desk.captured(|| {
-            desk.set(desk.c, desk.other, 4);
-            desk.upload(desk.c);
-        });
-        let one = desk.launch(exec, legacy());
-        let (line, two) = (line!() + 3, raw.soft.calls() + 1);
-        // It is reported once for each pair of places.
-        for _ in 0..2 {
-            raw.soft.host_writes(desk.pinned.cast::<u8>().wrapping_byte_add(8), 1000);
-        }
-        assert_eq!(order_texts(&raw.soft).len(), 1);
-        let found = order_texts(&raw.soft).concat();
-        let (first, last) = (desk.pinned.addr() + 8, desk.pinned.addr() + 64);
-        let thread = std::thread::current().name().unwrap_or("main").to_owned();
-        let place = format!("{}:{line}", file!());
-        let context = desk.context().addr();
-        let stream =
-            format!("stream 0x1 (the legacy default stream of context {context:#x}, device 0)");
-        for part in [
-            &format!(
-                "error: missing order: {place} overwrites what call #{one} (cuGraphLaunch) reads \
-                 [certain]\n"
-            ),
-            &format!("  bytes    {first:#x} to {:#x}, 56 bytes, bytes 8 to 63 of the ", last - 1),
-            &format!("  reads    cuGraphLaunch in node 1 of a graph in {stream}, call #{one}\n"),
-            &format!(
-                "  writes   host_writes on thread {thread}, call #{two}\n           at {place}\n"
-            ),
-            &format!(
-                "  to mend  after call #{one} (cuGraphLaunch) and before {place}: \
-                 cuStreamSynchronize(CU_STREAM_LEGACY)"
-            ),
-        ] {
-            assert!(found.contains(part), "{part}\n{found}");
-        }
-        desk.end();
+    aside!();
+    let raw = checked(1);
+    let desk = Desk::new(&raw, false);
+    let exec = desk.captured(|| {
+        desk.set(desk.c, desk.other, 4);
+        desk.upload(desk.c);
     });
+    let one = desk.launch(exec, legacy());
+    let (line, two) = (line!() + 3, raw.soft.calls() + 1);
+    // It is reported once for each pair of places.
+    for _ in 0..2 {
+        raw.soft.host_writes(desk.pinned.cast::<u8>().wrapping_byte_add(8), 1000);
+    }
+    assert_eq!(order_texts(&raw.soft).len(), 1);
+    let found = order_texts(&raw.soft).concat();
+    let (first, last) = (desk.pinned.addr() + 8, desk.pinned.addr() + 64);
+    let thread = std::thread::current().name().unwrap_or("main").to_owned();
+    let place = format!("{}:{line}", file!());
+    let context = desk.context().addr();
+    let stream =
+        format!("stream 0x1 (the legacy default stream of context {context:#x}, device 0)");
+    for part in [
+        &format!(
+            "error: missing order: {place} overwrites what call #{one} (cuGraphLaunch) reads \
+             [certain]\n"
+        ),
+        &format!("  bytes    {first:#x} to {:#x}, 56 bytes, bytes 8 to 63 of the ", last - 1),
+        &format!("  reads    cuGraphLaunch in node 1 of a graph in {stream}, call #{one}\n"),
+        &format!("  writes   host_writes on thread {thread}, call #{two}\n           at {place}\n"),
+        &format!(
+            "  to mend  after call #{one} (cuGraphLaunch) and before {place}: \
+             cuStreamSynchronize(CU_STREAM_LEGACY)"
+        ),
+    ] {
+        assert!(found.contains(part), "{part}\n{found}");
+    }
+    desk.end();
 }
 
 /// A record of a context is one of the green contexts in it too.
 #[test]
 fn a_contexts_record_is_of_its_green_contexts() {
-    aside("a_contexts_record_is_of_its_green_contexts", || {
-        let raw = checked(3);
-        let (mut all, mut description) = (CUdevResource::default(), null_mut());
-        let (mut green, mut stream) = (null_mut(), null_mut());
-        let sm = CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM;
-        unsafe {
-            let resource = raw.cuDeviceGetDevResource.unwrap();
-            assert_eq!(resource(0, &mut all, sm).0, OK);
-            let describe = raw.cuDevResourceGenerateDesc.unwrap();
-            assert_eq!(describe(&mut description, &mut all, 1).0, OK);
-            assert_eq!(raw.cuGreenCtxCreate.unwrap()(&mut green, description, 0, 1).0, OK);
-            let create = raw.cuGreenCtxStreamCreate.unwrap();
-            assert_eq!(create(&mut stream, green, NON_BLOCKING, 0).0, OK);
+    aside!();
+    let raw = checked(3);
+    let (mut all, mut description) = (CUdevResource::default(), null_mut());
+    let (mut green, mut stream) = (null_mut(), null_mut());
+    let sm = CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM;
+    unsafe {
+        let resource = raw.cuDeviceGetDevResource.unwrap();
+        assert_eq!(resource(0, &mut all, sm).0, OK);
+        let describe = raw.cuDevResourceGenerateDesc.unwrap();
+        assert_eq!(describe(&mut description, &mut all, 1).0, OK);
+        assert_eq!(raw.cuGreenCtxCreate.unwrap()(&mut green, description, 0, 1).0, OK);
+        let create = raw.cuGreenCtxStreamCreate.unwrap();
+        assert_eq!(create(&mut stream, green, NON_BLOCKING, 0).0, OK);
+    }
+    for recorded in [true, false] {
+        let desk = Desk::new(&raw, true);
+        // Both before either is waited for.
+        desk.set(desk.a, desk.buffer, 64);
+        desk.set(stream, desk.other, 64);
+        if recorded {
+            desk.context_record(desk.context(), 0);
+            desk.wait(desk.c, 0);
         }
-        for recorded in [true, false] {
-            let desk = Desk::new(&raw, true);
-            // Both before either is waited for.
-            desk.set(desk.a, desk.buffer, 64);
-            desk.set(stream, desk.other, 64);
-            if recorded {
-                desk.context_record(desk.context(), 0);
-                desk.wait(desk.c, 0);
-            }
-            desk.get(desk.c, desk.buffer, 64);
-            desk.get(desk.c, desk.other, 64);
-            desk.end();
-            let found = order_texts(&raw.soft);
-            assert_eq!(found.len(), if recorded { 0 } else { 2 }, "{found:?}");
-        }
-        unsafe {
-            assert_eq!((raw.cuStreamDestroy_v2)(stream).0, OK);
-            assert_eq!(raw.cuGreenCtxDestroy.unwrap()(green).0, OK);
-        }
-    });
+        desk.get(desk.c, desk.buffer, 64);
+        desk.get(desk.c, desk.other, 64);
+        desk.end();
+        let found = order_texts(&raw.soft);
+        assert_eq!(found.len(), if recorded { 0 } else { 2 }, "{found:?}");
+    }
+    unsafe {
+        assert_eq!((raw.cuStreamDestroy_v2)(stream).0, OK);
+        assert_eq!(raw.cuGreenCtxDestroy.unwrap()(green).0, OK);
+    }
 }
 
 /// Ordinary memory that a copy writes was anything before: nothing of that is an access.
 #[test]
 fn ordinary_memory_begins_with_each_copy() {
-    aside("ordinary_memory_begins_with_each_copy", || {
-        let raw = checked(4);
-        let desk = Desk::new(&raw, true);
-        let mut bytes = [0_u8; 64];
-        let to: *mut c_void = bytes.as_mut_ptr().cast();
-        // A kernel that a program tells of had it, and so had the rows.
-        kernel_writes(&desk, desk.a, to.addr() as u64);
-        desk.number(unsafe { (raw.cuMemcpyDtoHAsync_v2)(to, desk.buffer, 64, desk.b) });
-        kernel_writes(&desk, desk.a, to.addr() as u64);
-        let copy = rows(device(desk.buffer, 16), host(to, 16), 16, 4);
-        let code =
-            call!(raw, cuMemcpy2DAsync_v2(&copy => *const CUDA_MEMCPY2D, desk.b => CUstream));
-        assert_eq!(code, OK);
-        desk.end();
-        assert_eq!(order_texts(&raw.soft), [""; 0]);
-    });
+    aside!();
+    let raw = checked(4);
+    let desk = Desk::new(&raw, true);
+    let mut bytes = [0_u8; 64];
+    let to: *mut c_void = bytes.as_mut_ptr().cast();
+    // A kernel that a program tells of had it, and so had the rows.
+    kernel_writes(&desk, desk.a, to.addr() as u64);
+    desk.number(unsafe { (raw.cuMemcpyDtoHAsync_v2)(to, desk.buffer, 64, desk.b) });
+    kernel_writes(&desk, desk.a, to.addr() as u64);
+    let copy = rows(device(desk.buffer, 16), host(to, 16), 16, 4);
+    let code = call!(raw, cuMemcpy2DAsync_v2(&copy => *const CUDA_MEMCPY2D, desk.b => CUstream));
+    assert_eq!(code, OK);
+    desk.end();
+    assert_eq!(order_texts(&raw.soft), [""; 0]);
 }
 
 /// What a context waited for ends with it: its streams of a later life are after nothing of that.
 #[test]
 fn a_context_that_ends_waits_for_nothing() {
-    aside("a_context_that_ends_waits_for_nothing", || {
-        let builder = builder(5).devices(2);
-        let raw = Raw::planting(builder);
-        let first = raw.retain(0);
-        let second = raw.retain(1);
-        let (mut address, ended) = (0, |code: CUresult| assert_eq!(code.0, OK));
-        raw.set_current(second);
-        unsafe { ended((raw.cuMemAlloc_v2)(&mut address, 4096)) };
-        let (stream, event) = (raw.stream(NON_BLOCKING), raw.event(0));
-        unsafe { ended((raw.cuMemsetD8Async)(address, 1, 64, stream)) };
-        raw.record(event, stream);
-        raw.set_current(first);
-        ended(unsafe { raw.cuCtxWaitEvent.unwrap()(first, event) });
-        assert_eq!(call!(raw, cuDevicePrimaryCtxReset_v2(0 => i32)), OK);
-        let again = raw.retain(0);
-        raw.set_current(again);
-        let other = raw.stream(NON_BLOCKING);
-        unsafe { ended((raw.cuMemcpyDtoDAsync_v2)(address + 1024, address, 64, other)) };
-        let found = order_texts(&raw.soft);
-        assert!(found.len() == 1 && found[0].starts_with(RACE), "{found:?}");
-    });
+    aside!();
+    let builder = builder(5).devices(2);
+    let raw = Raw::planting(builder);
+    let first = raw.retain(0);
+    let second = raw.retain(1);
+    let (mut address, ended) = (0, |code: CUresult| assert_eq!(code.0, OK));
+    raw.set_current(second);
+    unsafe { ended((raw.cuMemAlloc_v2)(&mut address, 4096)) };
+    let (stream, event) = (raw.stream(NON_BLOCKING), raw.event(0));
+    unsafe { ended((raw.cuMemsetD8Async)(address, 1, 64, stream)) };
+    raw.record(event, stream);
+    raw.set_current(first);
+    ended(unsafe { raw.cuCtxWaitEvent.unwrap()(first, event) });
+    assert_eq!(call!(raw, cuDevicePrimaryCtxReset_v2(0 => i32)), OK);
+    let again = raw.retain(0);
+    raw.set_current(again);
+    let other = raw.stream(NON_BLOCKING);
+    unsafe { ended((raw.cuMemcpyDtoDAsync_v2)(address + 1024, address, 64, other)) };
+    let found = order_texts(&raw.soft);
+    assert!(found.len() == 1 && found[0].starts_with(RACE), "{found:?}");
 }

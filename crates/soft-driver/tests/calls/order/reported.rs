@@ -12,6 +12,7 @@ use cuda_soft_driver::{HostOrder, OrderCheck, SoftDriver};
 
 use super::each;
 use crate::common::*;
+use cuda_events_test_support::aside;
 use cuda_events_test_support::planted::desk::synchronous_copy;
 use cuda_events_test_support::planted::*;
 
@@ -297,92 +298,88 @@ const ROWS: &[Row] = &[
 
 #[test]
 fn each_declared_error_is_reported_on_every_seed() {
-    aside("each_declared_error_is_reported_on_every_seed", || {
-        for seed in 0..SEEDS {
-            let raw = Raw::planting(builder(seed).order_host(HostOrder::Reported));
-            for (kind, begins, program) in ROWS {
-                each(&raw, seed, kind, begins, |desk| program(desk, seed));
-            }
+    aside!();
+    for seed in 0..SEEDS {
+        let raw = Raw::planting(builder(seed).order_host(HostOrder::Reported));
+        for (kind, begins, program) in ROWS {
+            each(&raw, seed, kind, begins, |desk| program(desk, seed));
         }
-    });
+    }
 }
 
 /// What is told, and what a new thread knows, is order: nothing is reported.
 #[test]
 fn declared_order_gives_no_report() {
-    aside("declared_order_gives_no_report", || {
-        let raw = Raw::planting(builder(0).order_host(HostOrder::Reported));
-        for round in 0..20 {
-            let desk = Desk::new(&raw, true);
-            let p = &desk;
-            // Threads that have ended keep later ones from knowing nothing.
-            threads(p, false, |p| p.reads(p.a), |p| p.reads(p.b));
-            p.raw.sync(p.b);
-            // One thread uploads ordinary memory that another one only reads.
-            static PAGE: [u8; 64] = [1; 64];
-            let upload = |p: &Desk<'_>| {
-                let upload: unsafe extern "C" fn(CUdeviceptr, *const u8, usize) -> CUresult =
-                    unsafe { std::mem::transmute(p.raw.resolve(c"cuMemcpyHtoD_v2")) };
-                p.number(unsafe { upload(p.buffer, PAGE.as_ptr(), 64) })
-            };
-            let reads = |p: &Desk<'_>| {
-                p.raw.soft.host_reads(&PAGE, 64);
-                0
-            };
-            p.raw.sync(p.a);
-            threads(p, round % 2 == 1, upload, reads);
-            p.raw.sync(null_mut());
-            // A stream goes on when the host stores the value: any thread may have done that.
-            await_value(p, p.b, 1);
-            p.reads(p.b);
-            p.raw.sync(p.a);
-            p.writes(p.a);
-            p.raw.sync(p.a);
-            word(p).store(1, Ordering::Release);
-            p.raw.sync(p.b);
-            word(p).store(0, Ordering::Release);
-            desk.end();
-            assert_eq!(order_texts(&raw.soft), [""; 0], "round {round}");
-        }
-    });
+    aside!();
+    let raw = Raw::planting(builder(0).order_host(HostOrder::Reported));
+    for round in 0..20 {
+        let desk = Desk::new(&raw, true);
+        let p = &desk;
+        // Threads that have ended keep later ones from knowing nothing.
+        threads(p, false, |p| p.reads(p.a), |p| p.reads(p.b));
+        p.raw.sync(p.b);
+        // One thread uploads ordinary memory that another one only reads.
+        static PAGE: [u8; 64] = [1; 64];
+        let upload = |p: &Desk<'_>| {
+            let upload: unsafe extern "C" fn(CUdeviceptr, *const u8, usize) -> CUresult =
+                unsafe { std::mem::transmute(p.raw.resolve(c"cuMemcpyHtoD_v2")) };
+            p.number(unsafe { upload(p.buffer, PAGE.as_ptr(), 64) })
+        };
+        let reads = |p: &Desk<'_>| {
+            p.raw.soft.host_reads(&PAGE, 64);
+            0
+        };
+        p.raw.sync(p.a);
+        threads(p, round % 2 == 1, upload, reads);
+        p.raw.sync(null_mut());
+        // A stream goes on when the host stores the value: any thread may have done that.
+        await_value(p, p.b, 1);
+        p.reads(p.b);
+        p.raw.sync(p.a);
+        p.writes(p.a);
+        p.raw.sync(p.a);
+        word(p).store(1, Ordering::Release);
+        p.raw.sync(p.b);
+        word(p).store(0, Ordering::Release);
+        desk.end();
+        assert_eq!(order_texts(&raw.soft), [""; 0], "round {round}");
+    }
 }
 
 /// Threads without a name of their own are told apart.
 #[test]
 fn reports_distinguish_threads() {
-    aside("reports_distinguish_threads", || {
-        let builder = SoftDriver::builder().check_order(OrderCheck::Report);
-        let raw = Raw::planting(builder.order_host(HostOrder::Reported));
-        let desk = Desk::new(&raw, false);
-        threads(&desk, false, |p| p.writes(p.a), |p| p.reads(p.b));
-        desk.end();
-        let found = order_texts(&raw.soft).concat();
-        let by: Vec<&str> = found
-            .lines()
-            .filter_map(|line| line.split_once(", by thread "))
-            .map(|(_, name)| name)
-            .collect();
-        assert!(by.len() == 2 && by[0] != by[1], "{found}");
-    });
+    aside!();
+    let builder = SoftDriver::builder().check_order(OrderCheck::Report);
+    let raw = Raw::planting(builder.order_host(HostOrder::Reported));
+    let desk = Desk::new(&raw, false);
+    threads(&desk, false, |p| p.writes(p.a), |p| p.reads(p.b));
+    desk.end();
+    let found = order_texts(&raw.soft).concat();
+    let by: Vec<&str> = found
+        .lines()
+        .filter_map(|line| line.split_once(", by thread "))
+        .map(|(_, name)| name)
+        .collect();
+    assert!(by.len() == 2 && by[0] != by[1], "{found}");
 }
 
 /// The per-thread default streams of two threads have one handle, and two names.
 #[test]
 fn reports_distinguish_per_thread_default_streams() {
-    aside("reports_distinguish_per_thread_default_streams", || {
-        let builder = SoftDriver::builder().check_order(OrderCheck::Report);
-        let raw = Raw::planting(builder);
-        let desk = Desk::new(&raw, false);
-        let sets: Body = |p| p.set(std::ptr::without_provenance_mut(2), p.buffer, 64);
-        threads(&desk, false, sets, sets);
-        desk.end();
-        let found = raw.soft.order_findings().remove(0).order;
-        let order = found.strip_prefix("stream ").unwrap();
-        let (one, two) = order.split_once(" is not after any call on stream ").unwrap();
-        assert!(one.starts_with("0x2 (the per-thread default stream of thread "), "{found}");
-        assert!(two.starts_with("0x2 (the per-thread default stream of thread "), "{found}");
-        assert_ne!(one, two);
-    });
+    aside!();
+    let builder = SoftDriver::builder().check_order(OrderCheck::Report);
+    let raw = Raw::planting(builder);
+    let desk = Desk::new(&raw, false);
+    let sets: Body = |p| p.set(std::ptr::without_provenance_mut(2), p.buffer, 64);
+    threads(&desk, false, sets, sets);
+    desk.end();
+    let found = raw.soft.order_findings().remove(0).order;
+    let order = found.strip_prefix("stream ").unwrap();
+    let (one, two) = order.split_once(" is not after any call on stream ").unwrap();
+    assert!(one.starts_with("0x2 (the per-thread default stream of thread "), "{found}");
+    assert!(two.starts_with("0x2 (the per-thread default stream of thread "), "{found}");
+    assert_ne!(one, two);
 }
 
 /// A value is read as what its reader takes it for: only so many bytes are one.

@@ -7,7 +7,8 @@ use std::time::Duration;
 use cuda_soft_driver::{Builder, OrderCheck, OrderWarnings, SoftDriver};
 
 use crate::common::*;
-use cuda_events_test_support::planted::{Desk, SEEDS, aside, builder};
+use cuda_events_test_support::aside;
+use cuda_events_test_support::planted::{Desk, SEEDS, builder};
 
 /// A kind of mistake, its name in the environment, what the warning says, and the program. The
 /// program returns the number of the call that the warning begins with.
@@ -122,56 +123,51 @@ fn warned(builder: Builder, mended: bool, program: fn(&Desk<'_>) -> u64) -> (Vec
 
 #[test]
 fn each_warning_is_given_when_it_is_asked_for() {
-    aside("each_warning_is_given_when_it_is_asked_for", || {
-        for seed in 0..SEEDS {
-            for &(kind, _, says, program) in ROWS {
-                let all = || builder(seed).order_warnings(OrderWarnings::all());
-                let (found, number) = warned(all(), false, program);
-                let [found] = &found[..] else { panic!("{kind}, seed {seed}: {found:?}") };
-                let begins = format!("warning: call #{number} (");
-                assert!(found.starts_with(&begins) && found.contains(says), "{kind}: {found}");
-                let (found, _) = warned(all(), true, program);
-                assert_eq!(found, [""; 0], "{kind}, mended, seed {seed}");
-                let (found, _) = warned(builder(seed), false, program);
-                assert_eq!(found, [""; 0], "{kind}, nothing asked for");
-            }
+    aside!();
+    for seed in 0..SEEDS {
+        for &(kind, _, says, program) in ROWS {
+            let all = || builder(seed).order_warnings(OrderWarnings::all());
+            let (found, number) = warned(all(), false, program);
+            let [found] = &found[..] else { panic!("{kind}, seed {seed}: {found:?}") };
+            let begins = format!("warning: call #{number} (");
+            assert!(found.starts_with(&begins) && found.contains(says), "{kind}: {found}");
+            let (found, _) = warned(all(), true, program);
+            assert_eq!(found, [""; 0], "{kind}, mended, seed {seed}");
+            let (found, _) = warned(builder(seed), false, program);
+            assert_eq!(found, [""; 0], "{kind}, nothing asked for");
         }
-    });
+    }
 }
 
 /// Each has a name in the environment's text, and that turns on no other one.
 #[test]
 fn the_environment_names_each_warning() {
-    aside("the_environment_names_each_warning", || {
-        let text = |names: &str| {
-            Builder::from_text(&format!("time=virtual,order=report,order_warnings={names}"))
-                .expect("it is good")
-        };
-        let names: Vec<&str> = {
-            let mut names: Vec<_> = ROWS.iter().map(|row| row.1).collect();
-            names.dedup();
-            names
-        };
-        assert_eq!(names.len(), 5);
-        for &(kind, name, says, program) in ROWS {
-            let others: Vec<&str> = names.iter().copied().filter(|other| *other != name).collect();
-            for (settings, expected) in
-                [(name.to_owned(), 1), (others.join("+"), 0), ("all".to_owned(), 1)]
-            {
-                let (found, _) = warned(text(&settings), false, program);
-                assert_eq!(found.len(), expected, "{kind}, {settings}: {found:?}");
-                assert!(found.iter().all(|found| found.contains(says)));
-            }
+    aside!();
+    let text = |names: &str| {
+        Builder::from_text(&format!("time=virtual,order=report,order_warnings={names}"))
+            .expect("it is good")
+    };
+    let names: Vec<&str> = {
+        let mut names: Vec<_> = ROWS.iter().map(|row| row.1).collect();
+        names.dedup();
+        names
+    };
+    assert_eq!(names.len(), 5);
+    for &(kind, name, says, program) in ROWS {
+        let others: Vec<&str> = names.iter().copied().filter(|other| *other != name).collect();
+        for (settings, expected) in
+            [(name.to_owned(), 1), (others.join("+"), 0), ("all".to_owned(), 1)]
+        {
+            let (found, _) = warned(text(&settings), false, program);
+            assert_eq!(found.len(), expected, "{kind}, {settings}: {found:?}");
+            assert!(found.iter().all(|found| found.contains(says)));
         }
-        let error = Builder::from_text("order_warnings=lost").expect_err("there is no such name");
-        assert!(
-            error.contains("`lost` is not a value") || error.contains("lost_record"),
-            "{error}"
-        );
-        // They are no errors: order=abort does not end the process.
-        let builder = text("all").check_order(OrderCheck::Abort);
-        assert_eq!(warned(builder, false, ROWS[0].3).0.len(), 1);
-    });
+    }
+    let error = Builder::from_text("order_warnings=lost").expect_err("there is no such name");
+    assert!(error.contains("`lost` is not a value") || error.contains("lost_record"), "{error}");
+    // They are no errors: order=abort does not end the process.
+    let builder = text("all").check_order(OrderCheck::Abort);
+    assert_eq!(warned(builder, false, ROWS[0].3).0.len(), 1);
 }
 
 /// A report says how the program came to both calls, if that is asked for.
@@ -185,32 +181,31 @@ fn backtraces_are_reported_on_request() {
     fn looks_at_the_buffer(p: &Desk<'_>) -> u64 {
         std::hint::black_box(p.reads(p.b))
     }
-    aside("backtraces_are_reported_on_request", || {
-        let report = |builder: Builder| {
-            let raw = Raw::planting(builder.check_order(OrderCheck::Report));
-            let desk = Desk::new(&raw, false);
-            fills_the_buffer(&desk);
-            looks_at_the_buffer(&desk);
-            desk.end();
-            order_texts(&raw.soft).concat()
-        };
-        let text = "order=report,order_backtraces=on";
-        for builder in [
-            SoftDriver::builder().order_backtraces(true),
-            Builder::from_text(text).expect("it is good"),
-        ] {
-            let found = report(builder);
-            let lines: Vec<&str> = found.lines().collect();
-            let at = |name: &str| lines.iter().position(|line| line.contains(name)).expect(name);
-            let (first, second) = (at("  writes   "), at("  reads    "));
-            assert!(first < at("fills_the_buffer") && at("fills_the_buffer") < second, "{found}");
-            assert!(second < at("looks_at_the_buffer"), "{found}");
-            // The driver's own frames are left out, and those below the test.
-            for own in ["cuda_soft_driver::", "__rust_begin_short_backtrace"] {
-                assert!(!found.contains(own), "{own}: {found}");
-            }
+    aside!();
+    let report = |builder: Builder| {
+        let raw = Raw::planting(builder.check_order(OrderCheck::Report));
+        let desk = Desk::new(&raw, false);
+        fills_the_buffer(&desk);
+        looks_at_the_buffer(&desk);
+        desk.end();
+        order_texts(&raw.soft).concat()
+    };
+    let text = "order=report,order_backtraces=on";
+    for builder in [
+        SoftDriver::builder().order_backtraces(true),
+        Builder::from_text(text).expect("it is good"),
+    ] {
+        let found = report(builder);
+        let lines: Vec<&str> = found.lines().collect();
+        let at = |name: &str| lines.iter().position(|line| line.contains(name)).expect(name);
+        let (first, second) = (at("  writes   "), at("  reads    "));
+        assert!(first < at("fills_the_buffer") && at("fills_the_buffer") < second, "{found}");
+        assert!(second < at("looks_at_the_buffer"), "{found}");
+        // The driver's own frames are left out, and those below the test.
+        for own in ["cuda_soft_driver::", "__rust_begin_short_backtrace"] {
+            assert!(!found.contains(own), "{own}: {found}");
         }
-        let found = report(SoftDriver::builder());
-        assert!(found.contains("missing order") && !found.contains("fills_the_buffer"), "{found}");
-    });
+    }
+    let found = report(SoftDriver::builder());
+    assert!(found.contains("missing order") && !found.contains("fills_the_buffer"), "{found}");
 }

@@ -18,7 +18,8 @@ mod run;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use cuda_events_test_support::planted::{NON_BLOCKING, aside};
+use cuda_events_test_support::aside;
+use cuda_events_test_support::planted::NON_BLOCKING;
 use cuda_events_test_support::raw::OK;
 use cuda_order_check_engine::{Finding, Report};
 use cuda_order_check_preload as preload;
@@ -202,58 +203,60 @@ const PARTS: usize = 4;
 
 /// The calls of some of the names do what their rows say.
 #[track_caller]
-fn rows_hold(test: &str, part: usize) {
-    aside(test, || {
-        let table = table::table();
-        let (mut wrong, mut calls) = (Vec::new(), 0);
-        for name in names().skip(part).step_by(PARTS) {
-            for row in row_of(&table, name) {
-                let programs = row.modes.iter().flat_map(|mode| {
-                    let first = if *mode == Mode::Refused { row.streams.len() - 1 } else { 0 };
-                    row.streams[first..].iter().map(move |default| (*mode, *default))
-                });
-                // With writes alone, it does not matter whether others have written or read.
-                let reads = row.touches.iter().any(|(write, ..)| !write);
-                for (mode, default) in programs {
-                    for probe in [Probe::Read, Probe::Written, Probe::Order] {
-                        if match probe {
-                            Probe::Read => reads && mode == Mode::Refused,
-                            Probe::Written => !reads,
-                            Probe::Order => false,
-                        } {
-                            continue;
-                        }
-                        calls += 1;
-                        let all = program(row, name, (mode, default), probe).into_iter();
-                        let stream = if default { "default stream" } else { "stream" };
-                        wrong.extend(all.map(|wrong| {
-                            format!("{name} ({mode:?}, {stream}, {probe:?}): {wrong}")
-                        }));
+fn rows_hold(part: usize) {
+    let table = table::table();
+    let (mut wrong, mut calls) = (Vec::new(), 0);
+    for name in names().skip(part).step_by(PARTS) {
+        for row in row_of(&table, name) {
+            let programs = row.modes.iter().flat_map(|mode| {
+                let first = if *mode == Mode::Refused { row.streams.len() - 1 } else { 0 };
+                row.streams[first..].iter().map(move |default| (*mode, *default))
+            });
+            // With writes alone, it does not matter whether others have written or read.
+            let reads = row.touches.iter().any(|(write, ..)| !write);
+            for (mode, default) in programs {
+                for probe in [Probe::Read, Probe::Written, Probe::Order] {
+                    if match probe {
+                        Probe::Read => reads && mode == Mode::Refused,
+                        Probe::Written => !reads,
+                        Probe::Order => false,
+                    } {
+                        continue;
                     }
+                    calls += 1;
+                    let all = program(row, name, (mode, default), probe).into_iter();
+                    let stream = if default { "default stream" } else { "stream" };
+                    wrong.extend(
+                        all.map(|wrong| format!("{name} ({mode:?}, {stream}, {probe:?}): {wrong}")),
+                    );
                 }
             }
         }
-        let count = wrong.len();
-        assert_eq!(count, 0, "of {calls} programs {count} differ:\n{}", wrong.join("\n"));
-    });
+    }
+    let count = wrong.len();
+    assert_eq!(count, 0, "of {calls} programs {count} differ:\n{}", wrong.join("\n"));
 }
 
 #[test]
 fn rows_hold_1() {
-    rows_hold("rows_hold_1", 0);
+    aside!();
+    rows_hold(0);
 }
 
 #[test]
 fn rows_hold_2() {
-    rows_hold("rows_hold_2", 1);
+    aside!();
+    rows_hold(1);
 }
 
 #[test]
 fn rows_hold_3() {
-    rows_hold("rows_hold_3", 2);
+    aside!();
+    rows_hold(2);
 }
 
 #[test]
 fn rows_hold_4() {
-    rows_hold("rows_hold_4", 3);
+    aside!();
+    rows_hold(3);
 }
