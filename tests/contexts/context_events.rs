@@ -9,10 +9,7 @@ use cuda_events::{Error, Event, EventFlags, Progress, Stream, StreamOptions};
 
 #[test]
 fn a_record_stands_for_the_work_of_all_streams() {
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, cuda_events::sys::Function::cuCtxRecordEvent) {
-        return;
-    }
+    let Some(gpu) = Gpu::with(Function::cuCtxRecordEvent) else { return };
     let streams = [
         gpu.stream(),
         Stream::new(&gpu.context, StreamOptions::new().blocking(true)).expect("a stream"),
@@ -38,10 +35,7 @@ fn a_record_stands_for_the_work_of_all_streams() {
 
 #[test]
 fn a_wait_of_a_context_holds_all_later_work() {
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, cuda_events::sys::Function::cuCtxRecordEvent) {
-        return;
-    }
+    let Some(gpu) = Gpu::with(Function::cuCtxRecordEvent) else { return };
     let other = Other::new(&gpu);
     let elsewhere = Stream::new(&other, StreamOptions::new()).expect("a stream");
     let streams = [gpu.stream(), gpu.stream()];
@@ -67,10 +61,7 @@ fn a_wait_of_a_context_holds_all_later_work() {
 
 #[test]
 fn the_event_must_be_of_the_context() {
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, cuda_events::sys::Function::cuCtxRecordEvent) {
-        return;
-    }
+    let Some(gpu) = Gpu::with(Function::cuCtxRecordEvent) else { return };
     let other = Other::new(&gpu);
     let event = Event::new(&other, EventFlags::empty()).expect("an event");
     let error = event.record_context(&gpu.context).expect_err("another context");
@@ -89,10 +80,7 @@ fn the_event_must_be_of_the_context() {
 /// Only that code, and only for two contexts, means that they do not go together.
 #[test]
 fn another_refusal_is_the_drivers_own() {
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, Function::cuCtxRecordEvent) {
-        return;
-    }
+    let Some(gpu) = Gpu::with(Function::cuCtxRecordEvent) else { return };
     let other = Other::new(&gpu);
     let context = counted_context(gpu.driver);
     let event = Event::new(&context, EventFlags::empty()).expect("an event");

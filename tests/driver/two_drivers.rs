@@ -84,10 +84,7 @@ fn each_method_of_two_objects_has_a_line() {
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table of calls, and its objects")]
 fn objects_of_two_libraries_do_not_mix() {
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, Function::cuStreamBeginCaptureToGraph) {
-        return;
-    }
+    let Some(gpu) = Gpu::with(Function::cuStreamBeginCaptureToGraph) else { return };
     let soft = SoftDriver::new();
     let other = Device::new(soft.driver(), 0)
         .and_then(Context::primary)

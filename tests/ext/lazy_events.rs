@@ -169,10 +169,7 @@ fn flags_that_cannot_be_are_refused_at_once() {
 
 #[test]
 fn a_record_in_a_capture_is_no_first_record() {
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, cuda_events::sys::Function::cuEventRecordWithFlags) {
-        return;
-    }
+    let Some(gpu) = Gpu::with(Function::cuEventRecordWithFlags) else { return };
     let stream = gpu.stream();
     let (start, end) = (lazy(EventFlags::TIMING), lazy(EventFlags::TIMING));
     let capture = common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture");

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use common::{Gpu, Latch};
 use cuda_events::capture::CaptureMode;
 use cuda_events::ext::Timer;
+use cuda_events::sys::Function;
 use cuda_events::{Error, Progress};
 
 #[test]
@@ -45,10 +46,7 @@ fn a_timer_has_the_time_once_the_work_is_done() {
 
 #[test]
 fn a_timer_in_a_capture_has_the_time_of_each_launch() {
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, cuda_events::sys::Function::cuEventRecordWithFlags) {
-        return;
-    }
+    let Some(gpu) = Gpu::with(Function::cuEventRecordWithFlags) else { return };
     let stream = gpu.stream();
     let capture = common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture");
     let timing = Timer::start(&stream).and_then(Timer::stop).expect("a timing");

@@ -113,10 +113,7 @@ fn the_threads_mode_is_restored() {
 
 #[test]
 fn a_dropped_capture_is_ended() {
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, cuda_events::sys::Function::cuStreamBeginCaptureToGraph) {
-        return;
-    }
+    let Some(gpu) = Gpu::with(Function::cuStreamBeginCaptureToGraph) else { return };
     let (context, calls) = observed(&gpu);
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let usable = || {
@@ -169,10 +166,7 @@ fn a_dropped_capture_is_ended() {
 
 #[test]
 fn a_capture_can_add_to_a_graph() {
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, cuda_events::sys::Function::cuStreamBeginCaptureToGraph) {
-        return;
-    }
+    let Some(gpu) = Gpu::with(Function::cuStreamBeginCaptureToGraph) else { return };
     let stream = gpu.stream();
     let events = [shared(&gpu), shared(&gpu)];
     let mut graph = Graph::new(&gpu.context).expect("a graph");

@@ -21,10 +21,7 @@ use crate::capture::*;
 
 #[test]
 fn each_capture_has_an_id_of_its_own() {
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, cuda_events::sys::Function::cuStreamGetCaptureInfo_v2) {
-        return;
-    }
+    let Some(gpu) = Gpu::with(Function::cuStreamGetCaptureInfo_v2) else { return };
     let stream = gpu.stream();
     let before = stream.capture_info().expect("an answer");
     assert_eq!(
@@ -54,11 +51,7 @@ fn each_capture_has_an_id_of_its_own() {
 
 #[test]
 fn dependencies_can_be_read_and_changed() {
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, cuda_events::sys::Function::cuStreamUpdateCaptureDependencies_v2)
-    {
-        return;
-    }
+    let Some(gpu) = Gpu::with(Function::cuStreamUpdateCaptureDependencies_v2) else { return };
     let (stream, other) = (gpu.stream(), gpu.stream());
     let events = [shared(&gpu), shared(&gpu)];
     let capture = common::begin_capture(&stream, CaptureMode::ThreadLocal).expect("a capture");
@@ -221,10 +214,7 @@ fn dependencies_have_their_edge_data() {
         }
         code
     }
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, Function::cuStreamUpdateCaptureDependencies_v2) {
-        return;
-    }
+    let Some(gpu) = Gpu::with(Function::cuStreamUpdateCaptureDependencies_v2) else { return };
     REAL.set(Some(gpu.driver));
     let driver = table::replaced(gpu.driver, |function| match function {
         Function::cuStreamUpdateCaptureDependencies_v2 => Some(update as *mut c_void),

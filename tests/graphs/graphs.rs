@@ -33,10 +33,7 @@ pub fn observed(gpu: &Gpu) -> (Context, impl Fn() -> Vec<Function>) {
 
 #[test]
 fn nodes_record_and_wait_at_each_launch() {
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
-        return;
-    }
+    let Some(gpu) = Gpu::with(Function::cuGraphAddEventRecordNode) else { return };
     let (stream, elsewhere) = (gpu.stream(), gpu.stream());
     let (waited, recorded) = (event(&gpu), event(&gpu));
     let mut graph = Graph::new(&gpu.context).expect("a graph");
@@ -59,10 +56,7 @@ fn nodes_record_and_wait_at_each_launch() {
 
 #[test]
 fn what_was_captured_waits_for_those_outside() {
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
-        return;
-    }
+    let Some(gpu) = Gpu::with(Function::cuGraphAddEventRecordNode) else { return };
     let (stream, elsewhere) = (gpu.stream(), gpu.stream());
     let (waited, recorded) = (event(&gpu), event(&gpu));
     waited.record(&elsewhere).expect("a record");
@@ -85,10 +79,7 @@ fn what_was_captured_waits_for_those_outside() {
 
 #[test]
 fn the_stream_decides_between_node_and_record() {
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
-        return;
-    }
+    let Some(gpu) = Gpu::with(Function::cuGraphAddEventRecordNode) else { return };
     let (capturing, other) = (gpu.stream(), gpu.stream());
     let (inside, outside, fork) = (event(&gpu), event(&gpu), event(&gpu));
     // As another stream captures, and then as none does.
@@ -127,10 +118,7 @@ fn the_stream_decides_between_node_and_record() {
 
 #[test]
 fn nodes_give_and_take_events() {
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
-        return;
-    }
+    let Some(gpu) = Gpu::with(Function::cuGraphAddEventRecordNode) else { return };
     let stream = gpu.stream();
     let (first, second, third) = (event(&gpu), event(&gpu), event(&gpu));
     let mut graph = Graph::new(&gpu.context).expect("a graph");
@@ -181,10 +169,7 @@ fn nodes_give_and_take_events() {
 
 #[test]
 fn a_node_is_good_for_its_own_graph_only() {
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
-        return;
-    }
+    let Some(gpu) = Gpu::with(Function::cuGraphAddEventRecordNode) else { return };
     let event = event(&gpu);
     let mut graph = Graph::new(&gpu.context).expect("a graph");
     let node = graph.add_event_record_node(&[], &event).expect("a node");
@@ -219,10 +204,7 @@ fn a_node_is_good_for_its_own_graph_only() {
 
 #[test]
 fn events_that_the_graph_was_not_given_have_no_name() {
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
-        return;
-    }
+    let Some(gpu) = Gpu::with(Function::cuGraphAddEventRecordNode) else { return };
     let event = event(&gpu);
     let mut graph = Graph::new(&gpu.context).expect("a graph");
     let mut raw = null_mut();
@@ -242,10 +224,7 @@ fn events_that_the_graph_was_not_given_have_no_name() {
 
 #[test]
 fn graphs_make_the_expected_calls() {
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, cuda_events::sys::Function::cuStreamGetCaptureInfo_v3) {
-        return;
-    }
+    let Some(gpu) = Gpu::with(Function::cuStreamGetCaptureInfo_v3) else { return };
     let (context, calls) = observed(&gpu);
     let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
     let event = Arc::new(Event::new(&context, EventFlags::empty()).expect("an event"));
@@ -289,10 +268,7 @@ fn graphs_make_the_expected_calls() {
 
 #[test]
 fn the_dependencies_of_a_node_reach_the_driver() {
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
-        return;
-    }
+    let Some(gpu) = Gpu::with(Function::cuGraphAddEventRecordNode) else { return };
     let counts = Arc::new(Mutex::new(Vec::new()));
     let seen = counts.clone();
     let driver = gpu.driver.observe(move |call| {
@@ -316,10 +292,7 @@ fn the_dependencies_of_a_node_reach_the_driver() {
 #[test]
 fn an_interprocess_event_stays_in_its_context() {
     // A wait for one of another context is a crash in the real driver.
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
-        return;
-    }
+    let Some(gpu) = Gpu::with(Function::cuGraphAddEventRecordNode) else { return };
     let other = Other::new(&gpu);
     let elsewhere = Stream::new(&other, StreamOptions::new()).expect("a stream");
     let interprocess =

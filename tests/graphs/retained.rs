@@ -18,10 +18,7 @@ use crate::graphs::*;
 
 #[test]
 fn a_graph_keeps_its_events_alive() {
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
-        return;
-    }
+    let Some(gpu) = Gpu::with(Function::cuGraphAddEventRecordNode) else { return };
     let stream = gpu.stream();
     let captured = || {
         let (record, wait) = (event(&gpu), event(&gpu));
@@ -61,10 +58,7 @@ fn a_graph_keeps_its_events_alive() {
 
 #[test]
 fn a_failed_capture_retains_nothing() {
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
-        return;
-    }
+    let Some(gpu) = Gpu::with(Function::cuGraphAddEventRecordNode) else { return };
     let stream = gpu.stream();
     for harm in [false, true] {
         let event = event(&gpu);
@@ -95,10 +89,7 @@ fn a_failed_record_retains_nothing() {
 
 #[test]
 fn setting_an_event_again_releases_the_one_before() {
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, cuda_events::sys::Function::cuGraphAddEventRecordNode) {
-        return;
-    }
+    let Some(gpu) = Gpu::with(Function::cuGraphAddEventRecordNode) else { return };
     let stream = gpu.stream();
     let first = event(&gpu);
     let capture = begin(&stream);

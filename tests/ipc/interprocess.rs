@@ -404,10 +404,7 @@ fn another_visible_device_is_reported() {
 
 #[test]
 fn an_import_belongs_to_the_named_context() {
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, cuda_events::sys::Function::cuCtxWaitEvent) {
-        return;
-    }
+    let Some(gpu) = Gpu::with(Function::cuCtxWaitEvent) else { return };
     let mut peer = Peer::start();
     let descriptor = peer.export(EventFlags::INTERPROCESS);
     let other = Other::new(&gpu);

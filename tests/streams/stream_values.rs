@@ -62,10 +62,7 @@ fn each(driver: Driver, functions: [Function; 5]) -> [(Result<()>, Vec<u64>); 5]
 
 #[test]
 fn the_newest_entry_points_are_called() {
-    let gpu = Gpu::new();
-    if !common::needs(gpu.driver, Function::cuStreamWaitValue32_v2) {
-        return;
-    }
+    let Some(gpu) = Gpu::with(Function::cuStreamWaitValue32_v2) else { return };
     let arguments = [
         vec![8, 1, 0x4000_0001],
         vec![8, 2 << 32, 2],
