@@ -1,8 +1,9 @@
 //! Instructions that access memory. A vector is an access for each of its elements.
 
 use super::PtxError;
+use super::error::Done;
 use super::instructions::{Kind, Name, Written, sources};
-use super::parse::{self, Space as Declared};
+use super::parse::{self, Operands, Space as Declared};
 use super::translate::{BASE, CONSTANTS, Named, Translator};
 use crate::decode::{Access, AccessKind, Address, Operand, Operation, Register, Source, Space};
 
@@ -127,11 +128,7 @@ impl<'a> Translator<'_, 'a> {
         Ok(Operation::Access(Access { kind, space, bytes: bytes as u8, address, strong }))
     }
 
-    pub(super) fn load(
-        &mut self,
-        name: &Name<'a>,
-        operands: &[parse::Operand<'a>],
-    ) -> Result<(), PtxError> {
+    pub(super) fn load(&mut self, name: &Name<'a>, operands: &Operands<'a>) -> Done {
         let (count, kind) = self.elements(name)?;
         let [to, address, ..] = operands else { return self.operands() };
         let bytes = kind.bits / 8;
@@ -256,11 +253,7 @@ impl<'a> Translator<'_, 'a> {
         }
     }
 
-    pub(super) fn store(
-        &mut self,
-        name: &Name<'a>,
-        operands: &[parse::Operand<'a>],
-    ) -> Result<(), PtxError> {
+    pub(super) fn store(&mut self, name: &Name<'a>, operands: &Operands<'a>) -> Done {
         if name.has("async") || name.has("bulk") {
             return Err(PtxError::Instruction(self.line));
         }
@@ -314,7 +307,7 @@ impl<'a> Translator<'_, 'a> {
 
     /// Each register that is written to memory, with a last one that is none: so they are more than
     /// one.
-    fn all_stored(&mut self, operands: &[parse::Operand<'a>]) -> Result<Vec<Source>, PtxError> {
+    fn all_stored(&mut self, operands: &Operands<'a>) -> Result<Vec<Source>, PtxError> {
         let (mut registers, mut predicates) = (Vec::new(), Vec::new());
         for operand in operands {
             self.named_in(operand, &mut registers, &mut predicates)?;
@@ -324,11 +317,7 @@ impl<'a> Translator<'_, 'a> {
         Ok(registers)
     }
 
-    pub(super) fn atomic(
-        &mut self,
-        name: &Name<'a>,
-        operands: &[parse::Operand<'a>],
-    ) -> Result<(), PtxError> {
+    pub(super) fn atomic(&mut self, name: &Name<'a>, operands: &Operands<'a>) -> Done {
         let [to, address, rest @ ..] = operands else { return self.operands() };
         let (access, bits) = self.changed(name, AccessKind::Atomic, address)?;
         let stored = self.all_stored(rest)?;
@@ -342,11 +331,7 @@ impl<'a> Translator<'_, 'a> {
         Ok(())
     }
 
-    pub(super) fn reduce(
-        &mut self,
-        name: &Name<'a>,
-        operands: &[parse::Operand<'a>],
-    ) -> Result<(), PtxError> {
+    pub(super) fn reduce(&mut self, name: &Name<'a>, operands: &Operands<'a>) -> Done {
         let [address, rest @ ..] = operands else { return self.operands() };
         let (access, _) = self.changed(name, AccessKind::Reduce, address)?;
         let stored = self.all_stored(rest)?;
@@ -356,11 +341,7 @@ impl<'a> Translator<'_, 'a> {
 
     /// Copies of single elements, which a thread waits for itself. What waits for these and other
     /// copies is no access.
-    pub(super) fn copy_to_shared(
-        &mut self,
-        name: &Name<'a>,
-        operands: &[parse::Operand<'a>],
-    ) -> Result<(), PtxError> {
+    pub(super) fn copy_to_shared(&mut self, name: &Name<'a>, operands: &Operands<'a>) -> Done {
         let waits = ["commit_group", "wait_group", "wait_all", "mbarrier"];
         match name.parts.as_slice() {
             ["async", wait, ..] if waits.contains(wait) => Ok(()),
@@ -378,7 +359,7 @@ impl<'a> Translator<'_, 'a> {
         }
     }
 
-    pub(super) fn store_matrix(&mut self, operands: &[parse::Operand<'a>]) -> Result<(), PtxError> {
+    pub(super) fn store_matrix(&mut self, operands: &Operands<'a>) -> Done {
         let [_, from] = operands else { return self.operands() };
         let (mut registers, mut predicates) = (Vec::new(), Vec::new());
         self.named_in(from, &mut registers, &mut predicates)?;

@@ -1,17 +1,14 @@
 //! Instructions that compute whole numbers, addresses and predicates.
 
 use super::PtxError;
+use super::error::Done;
 use super::instructions::{Class, Kind, Name, Written, product, shift, sources};
-use super::parse;
+use super::parse::{self, Operands};
 use super::translate::{ALWAYS, Named, Translator};
 use crate::decode::{Comparison, Junction, Operand, Operation, Predicate, Register, Source};
 
 impl<'a> Translator<'_, 'a> {
-    pub(super) fn copy_of(
-        &mut self,
-        name: &Name<'a>,
-        operands: &[parse::Operand<'a>],
-    ) -> Result<(), PtxError> {
+    pub(super) fn copy_of(&mut self, name: &Name<'a>, operands: &Operands<'a>) -> Done {
         let Some(kind) = name.kind() else { return self.operands() };
         let [to, from] = operands else { return self.operands() };
         if kind.class == Class::Predicate {
@@ -75,23 +72,14 @@ impl<'a> Translator<'_, 'a> {
         }
     }
 
-    fn predicates(
-        &mut self,
-        to: u16,
-        table: u8,
-        [first, second]: [Predicate; 2],
-    ) -> Result<(), PtxError> {
+    fn predicates(&mut self, to: u16, table: u8, [first, second]: [Predicate; 2]) -> Done {
         let one = self.emit(Operation::PredicateLogic([table, 0]), None, Vec::new());
         one.predicates_written = vec![Predicate { index: Some(to), ..ALWAYS }];
         one.predicates_read = vec![first, second, ALWAYS];
         Ok(())
     }
 
-    pub(super) fn add(
-        &mut self,
-        name: &Name<'a>,
-        operands: &[parse::Operand<'a>],
-    ) -> Result<(), PtxError> {
+    pub(super) fn add(&mut self, name: &Name<'a>, operands: &Operands<'a>) -> Done {
         let Some(kind) = name.kind() else { return self.operands() };
         if name.has("cc") {
             return self.with_carry(name, operands);
@@ -107,11 +95,7 @@ impl<'a> Translator<'_, 'a> {
         Ok(())
     }
 
-    pub(super) fn multiply(
-        &mut self,
-        name: &Name<'a>,
-        operands: &[parse::Operand<'a>],
-    ) -> Result<(), PtxError> {
+    pub(super) fn multiply(&mut self, name: &Name<'a>, operands: &Operands<'a>) -> Done {
         let Some(kind) = name.kind() else { return self.operands() };
         if name.has("cc") {
             return self.with_carry(name, operands);
@@ -185,11 +169,7 @@ impl<'a> Translator<'_, 'a> {
         Ok(())
     }
 
-    pub(super) fn divide(
-        &mut self,
-        name: &Name<'a>,
-        operands: &[parse::Operand<'a>],
-    ) -> Result<(), PtxError> {
+    pub(super) fn divide(&mut self, name: &Name<'a>, operands: &Operands<'a>) -> Done {
         let Some(kind) = name.kind() else { return self.operands() };
         if kind.is_float() {
             return self.computed(operands);
@@ -206,11 +186,7 @@ impl<'a> Translator<'_, 'a> {
         Ok(())
     }
 
-    pub(super) fn shift(
-        &mut self,
-        name: &Name<'a>,
-        operands: &[parse::Operand<'a>],
-    ) -> Result<(), PtxError> {
+    pub(super) fn shift(&mut self, name: &Name<'a>, operands: &Operands<'a>) -> Done {
         let Some(kind) = name.kind() else { return self.operands() };
         let [to, a, by] = operands else { return self.operands() };
         let zero = Operand::Register(Register::Zero);
@@ -251,11 +227,7 @@ impl<'a> Translator<'_, 'a> {
         Ok(())
     }
 
-    pub(super) fn logic(
-        &mut self,
-        name: &Name<'a>,
-        operands: &[parse::Operand<'a>],
-    ) -> Result<(), PtxError> {
+    pub(super) fn logic(&mut self, name: &Name<'a>, operands: &Operands<'a>) -> Done {
         let Some(kind) = name.kind() else { return self.operands() };
         let table = match name.base {
             "and" => 0xc0,
@@ -295,11 +267,7 @@ impl<'a> Translator<'_, 'a> {
         Ok(())
     }
 
-    pub(super) fn table(
-        &mut self,
-        name: &Name<'a>,
-        operands: &[parse::Operand<'a>],
-    ) -> Result<(), PtxError> {
+    pub(super) fn table(&mut self, name: &Name<'a>, operands: &Operands<'a>) -> Done {
         match operands {
             [to @ parse::Operand::Name(_), a, b, c, parse::Operand::Integer(table @ 0..=255)]
                 if name.parts == ["b32"] =>
@@ -313,11 +281,7 @@ impl<'a> Translator<'_, 'a> {
         }
     }
 
-    pub(super) fn funnel(
-        &mut self,
-        name: &Name<'a>,
-        operands: &[parse::Operand<'a>],
-    ) -> Result<(), PtxError> {
+    pub(super) fn funnel(&mut self, name: &Name<'a>, operands: &Operands<'a>) -> Done {
         let [to, low, high, by] = operands else { return self.operands() };
         let right = match (name.has("l"), name.has("r")) {
             (true, false) => false,
@@ -336,11 +300,7 @@ impl<'a> Translator<'_, 'a> {
         Ok(())
     }
 
-    pub(super) fn minimum(
-        &mut self,
-        name: &Name<'a>,
-        operands: &[parse::Operand<'a>],
-    ) -> Result<(), PtxError> {
+    pub(super) fn minimum(&mut self, name: &Name<'a>, operands: &Operands<'a>) -> Done {
         let Some(kind) = name.kind() else { return self.operands() };
         let ([to, a, b], false) = (operands, kind.is_float() || name.has("relu")) else {
             return self.computed(operands);
@@ -363,11 +323,7 @@ impl<'a> Translator<'_, 'a> {
         Ok(())
     }
 
-    pub(super) fn sign(
-        &mut self,
-        name: &Name<'a>,
-        operands: &[parse::Operand<'a>],
-    ) -> Result<(), PtxError> {
+    pub(super) fn sign(&mut self, name: &Name<'a>, operands: &Operands<'a>) -> Done {
         let Some(kind) = name.kind() else { return self.operands() };
         let [to, a] = operands else { return self.operands() };
         if kind.is_float() || name.base == "abs" && kind.bits == 64 {
@@ -384,11 +340,7 @@ impl<'a> Translator<'_, 'a> {
         Ok(())
     }
 
-    pub(super) fn bits(
-        &mut self,
-        name: &Name<'a>,
-        operands: &[parse::Operand<'a>],
-    ) -> Result<(), PtxError> {
+    pub(super) fn bits(&mut self, name: &Name<'a>, operands: &Operands<'a>) -> Done {
         let Some(kind) = name.kind() else { return self.operands() };
         let [to, a] = operands else { return self.operands() };
         if kind.bits != 32 {
@@ -402,11 +354,7 @@ impl<'a> Translator<'_, 'a> {
         Ok(())
     }
 
-    pub(super) fn comparison(
-        &mut self,
-        name: &Name<'a>,
-        operands: &[parse::Operand<'a>],
-    ) -> Result<(), PtxError> {
+    pub(super) fn comparison(&mut self, name: &Name<'a>, operands: &Operands<'a>) -> Done {
         let Some(kind) = name.kind() else { return self.operands() };
         if kind.is_float() {
             return self.computed(operands);
@@ -467,11 +415,7 @@ impl<'a> Translator<'_, 'a> {
         Ok(())
     }
 
-    pub(super) fn select(
-        &mut self,
-        name: &Name<'a>,
-        operands: &[parse::Operand<'a>],
-    ) -> Result<(), PtxError> {
+    pub(super) fn select(&mut self, name: &Name<'a>, operands: &Operands<'a>) -> Done {
         let Some(kind) = name.kind() else { return self.operands() };
         let [to, a, b, by] = operands else { return self.operands() };
         let (a, b) = (self.number(a, kind.bits)?, self.number(b, kind.bits)?);
@@ -482,11 +426,7 @@ impl<'a> Translator<'_, 'a> {
         Ok(())
     }
 
-    pub(super) fn convert(
-        &mut self,
-        name: &Name<'a>,
-        operands: &[parse::Operand<'a>],
-    ) -> Result<(), PtxError> {
+    pub(super) fn convert(&mut self, name: &Name<'a>, operands: &Operands<'a>) -> Done {
         let kinds: Vec<Kind> = name.parts.iter().filter_map(|part| Kind::parse(part)).collect();
         let integer = |kind: &Kind| !kind.is_float() && matches!(kind.bits, 8 | 16 | 32 | 64);
         let (&[into, of], false, [to, from]) = (kinds.as_slice(), name.has("sat"), operands) else {
@@ -549,11 +489,7 @@ impl<'a> Translator<'_, 'a> {
         })
     }
 
-    pub(super) fn address_of(
-        &mut self,
-        name: &Name<'a>,
-        operands: &[parse::Operand<'a>],
-    ) -> Result<(), PtxError> {
+    pub(super) fn address_of(&mut self, name: &Name<'a>, operands: &Operands<'a>) -> Done {
         let [to, from] = operands else { return self.operands() };
         if name.has("param") || name.parts.iter().any(|part| part.starts_with("param::")) {
             return Err(PtxError::Address(self.line));
@@ -569,11 +505,7 @@ impl<'a> Translator<'_, 'a> {
     }
 
     /// Some bits of a number, where it is known which.
-    pub(super) fn field(
-        &mut self,
-        name: &Name<'a>,
-        operands: &[parse::Operand<'a>],
-    ) -> Result<(), PtxError> {
+    pub(super) fn field(&mut self, name: &Name<'a>, operands: &Operands<'a>) -> Done {
         let [to, a, parse::Operand::Integer(at), parse::Operand::Integer(count)] = operands else {
             return self.computed(operands);
         };

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use super::error::Done;
+use super::parse::Operands;
 use super::translate::{Named, Passed, Piece, Translator};
 use super::{PtxError, parse};
 use crate::callees::driver_reads;
@@ -23,11 +25,7 @@ impl<'a> Translator<'_, 'a> {
     }
 
     /// To one of a list of labels, by an index.
-    pub(super) fn branch_by(
-        &mut self,
-        index: &parse::Operand<'a>,
-        list: &'a str,
-    ) -> Result<(), PtxError> {
+    pub(super) fn branch_by(&mut self, index: &parse::Operand<'a>, list: &'a str) -> Done {
         let targets = self.find(self.scope, |scope| scope.targets.get(list).cloned());
         let targets = targets.filter(|targets| !targets.is_empty());
         let targets = targets.ok_or(PtxError::Operands(self.line))?;
@@ -81,11 +79,7 @@ impl<'a> Translator<'_, 'a> {
     }
 
     /// A function of the driver, which works on memory of the driver.
-    fn call_of_driver(
-        &mut self,
-        name: &str,
-        returned: &[parse::Operand<'a>],
-    ) -> Result<(), PtxError> {
+    fn call_of_driver(&mut self, name: &str, returned: &Operands<'a>) -> Done {
         let (operation, bytes) = match name {
             // It reads a text that it prints.
             "vprintf" => (Operation::Access(driver_reads()), 4),
@@ -111,8 +105,8 @@ impl<'a> Translator<'_, 'a> {
         Ok(())
     }
 
-    pub(super) fn call(&mut self, operands: &[parse::Operand<'a>]) -> Result<(), PtxError> {
-        let none: &[parse::Operand<'a>] = &[];
+    pub(super) fn call(&mut self, operands: &Operands<'a>) -> Done {
+        let none: &Operands<'a> = &[];
         let (returned, name, arguments) = match operands {
             [parse::Operand::List(returned), parse::Operand::Name(name), rest @ ..] => {
                 (returned.as_slice(), *name, rest)

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// The end of a step that may meet text that is not understood.
+pub(super) type Done = Result<(), PtxError>;
+
 /// Why PTX cannot be read, or what its kernel touches is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -1,7 +1,8 @@
 //! Instructions that compute, and those that say where a thread goes on.
 
 use super::PtxError;
-use super::parse::{self, Instruction};
+use super::error::Done;
+use super::parse::{self, Instruction, Operands};
 use super::translate::{ALWAYS, Named, Translator};
 use crate::decode::{Operand, Operation, Predicate, Register, Source};
 
@@ -164,7 +165,7 @@ pub(super) enum Written {
 }
 
 impl<'a> Translator<'_, 'a> {
-    pub(super) fn instruction(&mut self, one: &Instruction<'a>) -> Result<(), PtxError> {
+    pub(super) fn instruction(&mut self, one: &Instruction<'a>) -> Done {
         let name = Name::new(one.name);
         let operands = one.operands.as_slice();
         match name.base {
@@ -250,7 +251,7 @@ impl<'a> Translator<'_, 'a> {
         operand: &parse::Operand<'a>,
         registers: &mut Vec<Source>,
         predicates: &mut Vec<Predicate>,
-    ) -> Result<(), PtxError> {
+    ) -> Done {
         use parse::Operand::{Address, Both, List, Name, Not, Place, Vector};
         match operand {
             Vector(all) | List(all) => {
@@ -294,7 +295,7 @@ impl<'a> Translator<'_, 'a> {
     }
 
     /// The first operand is written, by the others.
-    pub(super) fn computed(&mut self, operands: &[parse::Operand<'a>]) -> Result<(), PtxError> {
+    pub(super) fn computed(&mut self, operands: &Operands<'a>) -> Done {
         let Some((first, rest)) = operands.split_first() else { return self.operands() };
         self.computed_from(first, rest, &[])
     }
@@ -302,9 +303,9 @@ impl<'a> Translator<'_, 'a> {
     pub(super) fn computed_from(
         &mut self,
         to: &parse::Operand<'a>,
-        from: &[parse::Operand<'a>],
+        from: &Operands<'a>,
         more: &[u16],
-    ) -> Result<(), PtxError> {
+    ) -> Done {
         let (mut sources, mut predicates) = (Vec::new(), Vec::new());
         for operand in from {
             self.named_in(operand, &mut sources, &mut predicates)?;
@@ -345,11 +346,7 @@ impl<'a> Translator<'_, 'a> {
     }
 
     /// Additions in parts: the carry depends on all that was added.
-    pub(super) fn with_carry(
-        &mut self,
-        name: &Name<'a>,
-        operands: &[parse::Operand<'a>],
-    ) -> Result<(), PtxError> {
+    pub(super) fn with_carry(&mut self, name: &Name<'a>, operands: &Operands<'a>) -> Done {
         let Some((to, from)) = operands.split_first() else { return self.operands() };
         let carry = match self.carry {
             Some(carry) => carry,

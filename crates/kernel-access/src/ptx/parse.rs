@@ -46,6 +46,9 @@ pub(super) struct Function<'a> {
     pub(super) body: Option<(&'a str, u32)>,
 }
 
+/// Those of one instruction.
+pub(super) type Operands<'a> = [Operand<'a>];
+
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Operand<'a> {
     Name(&'a str),

@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::error::Done;
 use super::parse::{self, Parser, Space, Statement, Type, Variable};
 use super::{Module, PtxError};
 use crate::decode::{
@@ -179,7 +180,7 @@ impl<'a> Translator<'_, 'a> {
         Err(PtxError::Operands(self.line))
     }
 
-    fn function(&mut self, number: usize) -> Result<(), PtxError> {
+    fn function(&mut self, number: usize) -> Done {
         let module = self.module;
         let function = module.functions.get(number).ok_or(PtxError::NoKernel)?;
         let (body, line) = function.body.ok_or(PtxError::NoKernel)?;
@@ -377,7 +378,7 @@ impl<'a> Translator<'_, 'a> {
         Ok(named)
     }
 
-    fn variable(&mut self, variable: Variable<'a>, count: Option<u32>) -> Result<(), PtxError> {
+    fn variable(&mut self, variable: Variable<'a>, count: Option<u32>) -> Done {
         let named = match (variable.space, count) {
             (None, Some(count)) => {
                 self.own_scope()?.ranges.insert(variable.name, (count, variable.kind));
