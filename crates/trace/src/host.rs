@@ -319,3 +319,46 @@ impl Drop for HostSpanGuard<'_> {
         self.recorder.keep_span(name, category, core::mem::take(&mut self.args), self.start);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A record and a wait have their arguments in other orders, and what failed orders nothing.
+    #[test]
+    fn calls_that_order_name_the_event_and_the_stream() {
+        let edge = |function, result, arguments: [u64; 2], per_thread| {
+            let (thread, now) = (Thread::current(), Instant::now());
+            let [first, second] = arguments;
+            let arguments = [first, second, 0, 0, 0, 0];
+            let call = DriverCall {
+                function,
+                result,
+                thread,
+                start: now,
+                end: now,
+                arguments,
+                count: 3,
+                per_thread,
+            };
+            call.edge().map(|edge| (edge.is_wait, edge.event, edge.stream))
+        };
+        let stream = |raw, per_thread| StreamId::named(0, raw, per_thread, &Thread::current());
+        let done = CUresult::CUDA_SUCCESS;
+        let wait = Function::cuStreamWaitEvent;
+        for record in [Function::cuEventRecord, Function::cuEventRecordWithFlags] {
+            for per_thread in [false, true] {
+                for raw in [0, 4096] {
+                    let named = stream(raw, per_thread);
+                    let recorded = edge(record, done, [7, raw as u64], per_thread);
+                    assert_eq!(recorded, Some((false, 7, named)));
+                    let waited = edge(wait, done, [raw as u64, 7], per_thread);
+                    assert_eq!(waited, Some((true, 7, named)));
+                }
+            }
+            let failed = CUresult::CUDA_ERROR_INVALID_HANDLE;
+            assert_eq!(edge(record, failed, [7, 4096], false), None);
+        }
+        assert_eq!(edge(Function::cuEventQuery, done, [7, 4096], false), None);
+    }
+}

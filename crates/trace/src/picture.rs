@@ -396,29 +396,35 @@ mod tests {
     use core::time::Duration;
 
     use super::*;
+    use crate::host::HostSpan;
     use crate::trace::GpuSpan;
 
     const STREAM: StreamId = StreamId { device: 0, raw: 4096, thread: 0 };
+
+    fn span(name: &'static str, begun: Instant, start: Instant, end: Instant) -> GpuSpan {
+        GpuSpan {
+            name: name.into(),
+            category: None,
+            args: Args::new(),
+            stream: STREAM,
+            thread: Thread::current(),
+            begun,
+            ended: begun,
+            start,
+            end,
+            error: Duration::ZERO,
+            duration: end - start,
+            duration_error: Duration::ZERO,
+        }
+    }
 
     /// The rows of spans of one stream, each with its slices' names and depths.
     fn rows(spans: &[(&'static str, u64, u64)]) -> Vec<Vec<(String, usize)>> {
         let origin = Instant::now();
         let at = |nanoseconds| origin + Duration::from_nanos(nanoseconds);
         let mut trace = Trace::new();
-        trace.spans.extend(spans.iter().map(|&(name, start, end)| GpuSpan {
-            name: name.into(),
-            category: None,
-            args: Args::new(),
-            stream: STREAM,
-            thread: Thread::current(),
-            begun: origin,
-            ended: origin,
-            start: at(start),
-            end: at(end),
-            error: Duration::ZERO,
-            duration: Duration::from_nanos(end - start),
-            duration_error: Duration::ZERO,
-        }));
+        let spans = spans.iter().map(|&(name, start, end)| span(name, origin, at(start), at(end)));
+        trace.spans.extend(spans);
         let slices = |row: Row| row.slices.into_iter().map(|slice| (slice.name, slice.depth));
         Picture::of(&trace).rows.into_iter().map(|row| slices(row).collect()).collect()
     }
@@ -441,6 +447,29 @@ mod tests {
     }
 
     /// An outer span begins with its first inner one, or ends with its last.
+    /// What begins at the same time as its cause, or as its stream's name, has them.
+    #[test]
+    fn a_time_belongs_to_what_begins_then() {
+        let now = Instant::now();
+        let mut trace = Trace::new();
+        trace.spans.push(span("work", now, now, now + Duration::from_nanos(5)));
+        let earlier = now.checked_sub(Duration::from_nanos(9)).unwrap_or(now);
+        let names = [(earlier, "old".to_owned()), (now, "new".to_owned())];
+        trace.stream_names.insert(STREAM, names.into());
+        let outer = HostSpan {
+            name: "outer".into(),
+            category: None,
+            args: Args::new(),
+            thread: Thread::current(),
+            start: now,
+            end: now + Duration::from_nanos(10),
+        };
+        trace.host_spans.push(outer);
+        let picture = Picture::of(&trace);
+        assert_eq!(picture.rows[0].name, "new");
+        assert_eq!(picture.launches.len(), 1);
+    }
+
     #[test]
     fn nested_spans_may_share_a_begin_and_an_end() {
         let nested = row(&[("outer", 0), ("inner", 1), ("last", 1)]);

@@ -54,3 +54,27 @@ impl fmt::Display for StreamId {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// NULL is one of the two default streams, and of one of them each thread has its own.
+    #[test]
+    fn default_streams_have_one_name() {
+        let (one, other) = (Thread::current(), std::thread::spawn(Thread::current).join().unwrap());
+        let named = |raw, per_thread| {
+            [&one, &other].map(|thread| StreamId::named(3, raw, per_thread, thread))
+        };
+        for per_thread in [false, true] {
+            let [legacy, same] = named(LEGACY, per_thread);
+            let [own, others] = named(PER_THREAD, per_thread);
+            assert!(legacy == same && own != others && legacy.device() == 3);
+            assert_eq!(named(0, per_thread), if per_thread { [own, others] } else { [legacy; 2] });
+            let thread = format!("default stream of thread {}", other.number());
+            assert_eq!((legacy.to_string(), others.to_string()), ("default stream".into(), thread));
+        }
+        let [handle, same] = named(4096, true);
+        assert!(handle == same && handle.to_string() == "stream 0x1000");
+    }
+}

@@ -39,6 +39,21 @@ fn spans_are_recorded_each_time_a_thread_is_in_one() {
     assert!(recorder.take().spans.is_empty());
 }
 
+/// Each exit is that of the last enter.
+#[test]
+fn a_span_within_itself_ends_first() {
+    let recorder = HostRecorder::new();
+    let subscriber = tracing_subscriber::registry().with(recorder.layer());
+    tracing::subscriber::with_default(subscriber, || {
+        let span = tracing::info_span!("again");
+        span.in_scope(|| span.in_scope(|| {}));
+    });
+    let spans = recorder.take().spans;
+    let [inner, outer] = spans.as_slice() else { panic!("{spans:?}") };
+    assert!(outer.start <= inner.start && inner.end <= outer.end, "{spans:?}");
+    assert_ne!(outer.start, inner.start);
+}
+
 #[test]
 fn two_layers_have_spans_of_their_own() {
     let (one, two) = (HostRecorder::new(), HostRecorder::new());

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
+use cuda_events::sys::{CUresult, Function};
+use cuda_events::{Context, Device, Error, Event, EventFlags, Stream, StreamOptions};
 use cuda_events_test_support::Gpu;
-use cuda_events_trace::{HostRecorder, Trace, Tracer};
-use cuda_soft_driver::{SoftDriver, Time};
+use cuda_events_trace::{HostRecorder, Thread, Trace, Tracer};
+use cuda_soft_driver::{Fault, SoftDriver, Time};
 use serde_json::Value;
 
 /// A name that would end the script, the string and the attribute, in every place that has one.
@@ -144,9 +145,10 @@ fn counters_markers_and_the_first_range_are_in_the_outputs() {
     std::thread::scope(|scope| {
         std::thread::Builder::new().name("other".to_owned()).spawn_scoped(scope, other).unwrap();
     });
+    recorder.counter("in flight", 3.0);
     let mut trace = Trace::new();
     trace.add_host(recorder.take());
-    assert_eq!(trace.counters.len(), 6);
+    assert_eq!(trace.counters.len(), 7);
     let mut merged = Trace::new();
     merged.merge(trace);
     let mut trace = merged;
@@ -162,13 +164,16 @@ fn counters_markers_and_the_first_range_are_in_the_outputs() {
     assert_eq!(names, BTreeSet::from(["epoch 1".to_owned(), EVIL.to_owned()]));
     let evil = markers.iter().find(|marker| marker["name"] == EVIL).unwrap();
     assert_eq!(row_of(&rows, evil), "other");
+    // A thread with nothing else has a row, too.
+    let epoch = markers.iter().find(|marker| marker["name"] == "epoch 1").unwrap();
+    assert_eq!(row_of(&rows, epoch), Thread::current().to_string());
     assert_eq!(evil["s"], "t");
     let counters = phase(&json, "C");
     let values = |name: &str| {
         let counter = counters.iter().filter(|counter| counter["name"] == name);
         counter.map(|counter| counter["args"]["value"].as_f64().unwrap()).collect::<Vec<_>>()
     };
-    assert_eq!(values("in flight"), [1.0, 2.5, -1.0]);
+    assert_eq!(values("in flight"), [1.0, 2.5, -1.0, 3.0]);
     assert_eq!(values(EVIL), [1e300]);
     // A process of their own: no other row has its number.
     assert!(rows.keys().all(|(process, _)| counters[0]["pid"] != *process));
@@ -179,7 +184,8 @@ fn counters_markers_and_the_first_range_are_in_the_outputs() {
     let counters = data["counters"].as_array().unwrap();
     let in_flight = counters.iter().find(|counter| counter["name"] == "in flight").unwrap();
     let values = in_flight["values"].as_array().unwrap().iter();
-    assert_eq!(values.map(|pair| pair[1].as_f64().unwrap()).collect::<Vec<_>>(), [1.0, 2.5, -1.0]);
+    let values: Vec<_> = values.map(|pair| pair[1].as_f64().unwrap()).collect();
+    assert_eq!(values, [1.0, 2.5, -1.0, 3.0]);
 }
 
 fn html(trace: &Trace) -> String {
@@ -537,6 +543,100 @@ fn a_span_that_ends_too_early_has_no_length() {
     let changed = slices.iter().find(|slice| slice["name"] == "other").expect("the span");
     assert_eq!(changed["dur"].as_f64(), Some(0.0));
     assert!(html(&trace).contains("other"));
+}
+
+/// Whatever is missing is counted in all of them, and of what can be there once the first stays.
+#[test]
+fn merged_traces_miss_what_each_misses() {
+    let now = std::time::Instant::now();
+    let later = |millis| now + Duration::from_millis(millis);
+    let trace = |times: usize, error: Error| {
+        let mut trace = Trace::new();
+        trace.unfinished = times;
+        trace.open = 2 * times;
+        trace.dropped = 3 * times;
+        trace.failed = 4 * times;
+        trace.error = Some(error);
+        trace.shown_first = Some(now..later(times as u64));
+        trace
+    };
+    let function = Function::cuEventQuery;
+    let mut merged = trace(1, Error::EndBeforeStart);
+    merged.merge(trace(10, Error::DriverMismatch { function }));
+    assert_eq!((merged.unfinished, merged.open, merged.dropped, merged.failed), (11, 22, 33, 44));
+    assert_eq!(
+        (&merged.error, &merged.shown_first),
+        (&Some(Error::EndBeforeStart), &Some(now..later(1)))
+    );
+    let missing = format!(
+        "not shown: 11 not done before the timeout, 22 not ended yet, 33 dropped without an end, \
+         44 failed; {}",
+        Error::EndBeforeStart
+    );
+    assert_eq!(chrome(&merged)["otherData"]["missing"], *missing);
+    assert_eq!(page_data(&merged)["missing"], *missing);
+    let mut empty = Trace::new();
+    empty.merge(merged);
+    assert_eq!(
+        (empty.error, empty.shown_first),
+        (Some(Error::EndBeforeStart), Some(now..later(1)))
+    );
+}
+
+/// An arrow goes from the last span that was ended before the last record that succeeded to the
+/// first that was begun after the wait.
+#[test]
+fn arrows_are_those_of_the_order() {
+    let soft = SoftDriver::builder().time(Time::Virtual).build();
+    let recorder = HostRecorder::new();
+    let driver = recorder.observe(soft.driver()).unwrap();
+    let context = Context::primary(Device::new(driver, 0).unwrap()).unwrap();
+    let stream = || Stream::new(&context, StreamOptions::new()).unwrap();
+    let (from, to) = (stream(), stream());
+    let tracer = Tracer::new(&context).unwrap();
+    let span = |stream: &Stream, name| tracer.span(stream, name).unwrap().end(stream).unwrap();
+    let event = std::sync::Arc::new(Event::new(&context, EventFlags::empty()).unwrap());
+    // In a thread that comes later in the trace than the one that waits.
+    let in_thread = |work: &(dyn Fn() + Sync)| {
+        std::thread::scope(|scope| scope.spawn(work).join().unwrap());
+    };
+    span(&to, "before");
+    in_thread(&|| {
+        span(&from, "one");
+        event.record(&from).unwrap();
+        span(&from, "two");
+        soft.inject(Fault::on("cuEventRecord").once().answer(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
+        event.record(&from).unwrap_err();
+    });
+    to.wait_event(&event).unwrap();
+    span(&to, "after one");
+    in_thread(&|| {
+        span(&from, "three");
+        from.record_external(&event).unwrap();
+    });
+    to.wait_event(&event).unwrap();
+    span(&to, "after three");
+    // A stream is in order anyway.
+    from.wait_event(&event).unwrap();
+    span(&from, "four");
+    soft.busy(&from, Duration::from_millis(1));
+    event.record(&from).unwrap();
+    assert!(event.query().unwrap().is_pending());
+    recorder.marker("here");
+    soft.advance(Duration::from_millis(10));
+    let mut trace = tracer.finish(Duration::from_secs(60));
+    assert!(driver.stop_observing());
+    trace.add_host(recorder.take());
+    let json = chrome(&trace);
+    let arrows = bound(&json).into_iter().filter(|(category, ..)| category == "wait");
+    let arrows: Vec<_> = arrows.map(|(_, from, to)| [&from["name"], &to["name"]]).collect();
+    assert_eq!(arrows, [["one", "after one"], ["three", "after three"]]);
+    // A marker is in the row of its thread, though devices have rows before it.
+    let row = row_of(&rows(&json), phase(&json, "i")[0]).to_owned();
+    assert_eq!(row, Thread::current().to_string());
+    // That an event is not done is no failure.
+    let failed = phase(&json, "X").into_iter().filter(|slice| slice["cat"] == "driver,failed");
+    assert_eq!(failed.map(|slice| &slice["name"]).collect::<Vec<_>>(), ["cuEventRecord"]);
 }
 
 #[test]

@@ -181,6 +181,104 @@ fn half_a_microsecond_is_exact_after_days() {
     assert_eq!(machine.now.load(Ordering::Relaxed), 3 * 24 * 3600 * 1_000_000_000);
 }
 
+/// A number of the driver's for more than half a second is coarse, and another way is taken.
+#[test]
+fn a_span_of_a_second_is_exact() {
+    let machine = Machine::new();
+    let stream = machine.stream();
+    let tracer = machine.tracer();
+    let (other, long) = (machine.stream(), Duration::from_nanos(900_000_064));
+    let mut spans = Vec::new();
+    work(&machine, &tracer, &stream, "long", long);
+    for _ in 0..12 {
+        work(&machine, &tracer, &other, "short", Duration::from_micros(7123));
+        machine.advance(long / 10);
+        spans.extend(tracer.drain_ready().unwrap());
+    }
+    let last = spans.iter().find(|span| span.name == "long").expect("it is done");
+    near(last.duration, long, Duration::from_nanos(200));
+    assert_eq!(last.duration_error, Duration::ZERO);
+}
+
+/// Where the driver's numbers between anchors are coarse, a span over several says so.
+#[test]
+fn the_errors_of_all_anchors_between_count() {
+    let machine = Machine::new();
+    let stream = machine.stream();
+    let tracer = machine.tracer();
+    let minute = Duration::from_secs(60);
+    let open = tracer.span(&stream, "open").unwrap();
+    for _ in 0..3 {
+        machine.advance(minute);
+        tracer.span(&stream, "short").unwrap().end(&stream).unwrap();
+    }
+    open.end(&stream).unwrap();
+    machine.advance(Duration::from_millis(1));
+    let spans = tracer.finish(Duration::from_secs(60)).spans;
+    let open = spans.iter().find(|span| span.name == "open").expect("it is done");
+    // Of each minute half a step of a number of so many milliseconds in 24 bits.
+    let each = 60_000.0_f32.next_up() - 60_000.0;
+    let error = Duration::from_secs_f32(3.0 * each / 2.0 / 1e3);
+    near(open.duration_error, error, MICROSECOND / 10);
+    near(open.duration, 3 * minute, open.duration_error + MICROSECOND);
+}
+
+/// The host's clock was set between two anchors: the later one is believed.
+#[test]
+fn a_clock_that_was_set_is_followed() {
+    let machine = Machine::new();
+    let stream = machine.stream();
+    let tracer = machine.tracer();
+    machine.now.fetch_add(1_000_000_000, Ordering::Relaxed);
+    machine.advance(Duration::from_millis(300));
+    let begun = machine.origin + Duration::from_millis(1300);
+    work(&machine, &tracer, &stream, "span", Duration::from_millis(1));
+    machine.advance(Duration::from_millis(1));
+    let spans = tracer.drain_ready().unwrap();
+    let off = spans[0].start.max(begun) - spans[0].start.min(begun);
+    assert!(off <= spans[0].error + MICROSECOND, "{off:?}: {:?}", spans[0]);
+    assert!(spans[0].error < Duration::from_millis(1), "{:?}", spans[0]);
+}
+
+/// The spans of a stream are in its order, whichever threads ended them.
+#[test]
+fn threads_take_turns_in_a_stream() {
+    let machine = Machine::new();
+    let stream = machine.stream();
+    let tracer = machine.tracer();
+    let end = |name| {
+        machine.advance(MICROSECOND);
+        tracer.span(&stream, name).unwrap().end(&stream).unwrap();
+    };
+    end("one");
+    std::thread::scope(|scope| _ = scope.spawn(|| end("two")).join());
+    end("three");
+    machine.advance(MICROSECOND);
+    assert_eq!(names(&tracer.drain_ready().unwrap()), ["one", "two", "three"]);
+}
+
+/// The error of the work, not that of the end.
+#[test]
+fn the_first_error_is_returned() {
+    let machine = Machine::new();
+    let (stream, other) = (machine.stream(), machine.stream());
+    let tracer = machine.tracer();
+    let code = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
+    let failed = tracer.time(&stream, "span", || {
+        machine.soft.inject(Fault::on("cuEventRecord").once().answer(code));
+        Err::<(), _>(Error::EndBeforeStart)
+    });
+    assert_eq!(failed, Err(Error::EndBeforeStart));
+    // Of two spans one fails, and the other one is waited for meanwhile.
+    machine.soft.busy(&stream, Duration::from_millis(1));
+    tracer.span(&stream, "backwards").unwrap().end(&other).unwrap();
+    machine.advance(Duration::from_millis(2));
+    work(&machine, &tracer, &stream, "pending", Duration::from_secs(1));
+    let trace = tracer.finish(Duration::from_millis(5));
+    assert_eq!((trace.failed, trace.unfinished), (1, 1));
+    assert_eq!(trace.error, Some(Error::EndBeforeStart));
+}
+
 /// One span around others for an hour: the driver alone would give its length to 250 us.
 #[test]
 fn a_span_of_an_hour_is_exact() {

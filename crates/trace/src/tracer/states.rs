@@ -205,3 +205,29 @@ impl Ended {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use crate::Tracer;
+    use crate::thread::lock;
+    use cuda_events::{Context, Device, Stream, StreamOptions};
+    use cuda_soft_driver::SoftDriver;
+
+    /// However many spans there were, and whether they were ended or dropped.
+    #[test]
+    fn places_are_used_again() {
+        let soft = SoftDriver::new();
+        let context = Context::primary(Device::new(soft.driver(), 0).unwrap()).unwrap();
+        let stream = Stream::new(&context, StreamOptions::new()).unwrap();
+        let tracer = Tracer::new(&context).unwrap();
+        for _ in 0..20 {
+            tracer.span(&stream, "ended").unwrap().end(&stream).unwrap();
+            drop(tracer.span(&stream, "dropped").unwrap());
+        }
+        let places: usize = tracer.0.shards.iter().map(|shard| lock(shard).open.len()).sum();
+        assert_eq!(places, 1);
+        assert_eq!(tracer.finish(Duration::from_secs(60)).spans.len(), 20);
+    }
+}
