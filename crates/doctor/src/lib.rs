@@ -120,11 +120,15 @@ pub fn main() -> ExitCode {
     let report = Report::new(&system, &probe);
     let text = if json { report.to_json() } else { report.to_string() };
     print(&format!("{text}\n"));
-    ExitCode::from(match (report.usable(), report.is_software()) {
+    ExitCode::from(code_of(&report))
+}
+
+fn code_of(report: &Report) -> u8 {
+    match (report.usable(), report.is_software()) {
         (true, false) => 0,
         (true, true) => 3,
         (false, _) => 1,
-    })
+    }
 }
 
 /// If no device is visible, asks once more without `CUDA_VISIBLE_DEVICES`: a driver that then has

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod bounds;
 mod devices;
 mod drivers;
 mod reports;
@@ -310,6 +311,7 @@ fn asked_in_a_process() {
     let probe = child::ask(command, long);
     assert_eq!(probe.devices.len(), 3, "{probe:?}");
     assert!(probe.lost.is_none() && probe.devices[2].context == Some(Ok(())));
+    assert!(probe.separate, "it has forked nothing itself");
     Found::new(&machine.system, &probe).usable();
 
     // Each answer has a line of its own, the first one too.
