@@ -177,6 +177,7 @@ fn timing_events_are_adopted() {
     let without = adopt_event(their_stream.record_event(None).unwrap(), EventFlags::empty());
     let refused = without.unwrap().elapsed_ms(&end).unwrap_err();
     assert!(matches!(refused, Error::TimingDisabled { .. }), "{refused}");
+    assert_eq!(start.flags(), EventFlags::TIMING);
 }
 
 #[test]
@@ -260,11 +261,34 @@ fn errors_name_the_call_and_the_code() {
     assert_eq!(error.function(), Some(Function::cuEventCreate));
     assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
     assert_eq!(error.to_string(), "cuEventCreate failed with CUDA_ERROR_INVALID_VALUE (1)");
+    // There is no such flag of a graph.
+    let (_theirs, their_stream, adopted) = two_streams();
+    their_stream.begin_capture(THREAD).unwrap();
+    let capture = adopt_capture(&adopted).unwrap().unwrap();
+    assert!(capture.end(CUgraphInstantiate_flags(1 << 20)).is_err());
+    assert!(adopt_capture(&adopted).unwrap().is_none(), "it has ended all the same");
+}
+
+/// Neither library has anything of the other one's then.
+#[test]
+fn nothing_is_left() {
+    with_cudarc!();
+    let theirs = CudaContext::new(0).unwrap();
+    let context = adopt_context(&theirs).unwrap();
+    let stream = Stream::new(&context, StreamOptions::new()).unwrap();
+    let lent = lend_stream(&theirs, stream).unwrap();
+    let (weak, ours) = (Arc::downgrade(&theirs), context.downgrade());
+    drop((theirs, context));
+    assert!(weak.upgrade().is_some() && ours.is_alive());
+    drop(lent);
+    assert!(weak.upgrade().is_none() && !ours.is_alive());
 }
 
 #[test]
 fn lent_streams_are_destroyed_after_cudarcs_last_use() {
-    with_cudarc!();
+    with_cudarc!(|command| {
+        command.env("CUDA_SOFT_DRIVER", soft_settings("devices=2"));
+    });
     let theirs = CudaContext::new(0).unwrap();
     let context = adopt_context(&theirs).unwrap();
     assert_eq!(lend_context(&context).unwrap().cu_ctx(), theirs.cu_ctx());
@@ -287,6 +311,16 @@ fn lent_streams_are_destroyed_after_cudarcs_last_use() {
     let another = CudaContext::new_non_primary(0, flags).unwrap();
     let refused = lend_stream(&another, stream()).unwrap_err();
     assert!(matches!(refused, Error::ContextMismatch { .. }), "{refused}");
+    if let Ok(second) = CudaContext::new(1) {
+        let refused = lend_stream(&second, stream()).unwrap_err();
+        let devices = Error::ContextMismatch {
+            function: Function::cuStreamCreate,
+            code: None,
+            device: 0,
+            other_device: 1,
+        };
+        assert_eq!(refused, devices);
+    }
     let refused = lend_context(&adopt_context(&another).unwrap()).unwrap_err();
     assert_eq!(refused.0, sys::CUresult::CUDA_ERROR_INVALID_CONTEXT);
 }
@@ -308,6 +342,16 @@ fn compute(ordered: bool) {
     declare_reads(&work, &data);
     declare_writes(&work, &mut data.slice_mut(512..));
     theirs.synchronize().unwrap();
+    if ordered {
+        // SAFETY: no stream has work.
+        unsafe { theirs.enable_event_tracking() };
+        let mut data = uploads.alloc_zeros::<u32>(1024).unwrap();
+        declare_reads(&work, &data);
+        uploads.memcpy_htod(&[1; 1024], &mut data).unwrap();
+        declare_writes(&work, &mut data);
+        uploads.memcpy_htod(&[1; 1024], &mut data).unwrap();
+        theirs.synchronize().unwrap();
+    }
 }
 
 /// What the order checker of the software driver says about a test of this file.
