@@ -203,6 +203,10 @@ static void timelines(CUstream a, CUstream b) {
     await(&failed);
     TRUE(failed.result == CUTL_ERROR_POISONED && strstr(failed.text, "poisoned"));
     IS(CUTL_ERROR_POISONED, "poisoned", cutl_point_wait(&point, 10 * SECONDS));
+    IS(CUTL_ERROR_POISONED, "poisoned", cutl_point_spin(&point, 10 * SECONDS));
+    IS(CUTL_ERROR_POISONED, "poisoned", cutl_point_query(&point));
+    IS(CUTL_ERROR_POISONED, "poisoned", cutl_stream_wait(second, &point));
+    IS(CUTL_PENDING, "", cutl_point_is_done(&point));
     IS(CUTL_ERROR_HANDLE, "was destroyed", cutl_timeline_poison(timeline));
     IS(CUTL_ERROR_HANDLE, "was destroyed", cutl_timeline_destroy(host));
     open_gate(&gate);
@@ -296,13 +300,18 @@ static void events(CUstream stream) {
     CUevent raw, plain, same;
     CUgraph graph;
     struct cutl_event *event, *other, *imported;
-    unsigned char bytes[CUTL_EVENT_BYTES];
+    unsigned char bytes[CUTL_EVENT_BYTES], blocking[CUTL_EVENT_BYTES];
     struct called called = {0}, failed = {0};
     size_t length;
     int gate = 0;
     CU(cuEventCreate(&raw, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS));
     CU(cuEventCreate(&plain, CU_EVENT_DISABLE_TIMING));
-    IS(CUTL_ERROR_ARGUMENT, "0x8 are no flags", cutl_event_adopt(NULL, raw, 8, &event));
+    for (unsigned flag = 8; flag != 0; flag <<= 1)
+        IS(CUTL_ERROR_ARGUMENT, "are no flags", cutl_event_adopt(NULL, raw, flag, &event));
+    /* The bytes name the flags of the event that an importer gets. */
+    OK(cutl_event_adopt(NULL, raw, 1 | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS, &event));
+    OK(cutl_event_export(event, blocking, sizeof blocking, &length));
+    OK(cutl_event_destroy(event));
     OK(cutl_event_adopt(NULL, raw, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS, &event));
     OK(cutl_event_adopt(NULL, plain, CU_EVENT_DISABLE_TIMING, &other));
     OK(cutl_event_raw(event, &same));
@@ -310,7 +319,7 @@ static void events(CUstream stream) {
     IS(CUTL_ERROR_ARGUMENT, "INTERPROCESS", cutl_event_export(other, bytes, sizeof bytes, &length));
     IS(CUTL_ERROR_ARGUMENT, "room for 127", cutl_event_export(event, bytes, 127, &length));
     OK(cutl_event_export(event, bytes, sizeof bytes, &length));
-    TRUE(length == CUTL_EVENT_BYTES);
+    TRUE(length == CUTL_EVENT_BYTES && memcmp(bytes, blocking, length) != 0);
     CU(cuLaunchHostFunc(stream, wait_for, &gate));
     CU(cuEventRecord(raw, stream));
     IS(CUTL_PENDING, "", cutl_event_wait(event, 0));
@@ -535,19 +544,21 @@ static void context_lives(CUdevice device) {
     for (int i = 0; i < 1000 && is_active(device); i++) usleep(10000);
     TRUE(!is_active(device));
     OK(cutl_point_is_done(&point));
-    /* So has a stream that is adopted, also without naming the context. */
-    struct cutl_stream *stream;
-    CUcontext context;
-    CUstream raw;
-    CU(cuDevicePrimaryCtxRetain(&context, device));
-    CU(cuCtxSetCurrent(context));
-    CU(cuStreamCreate(&raw, CU_STREAM_NON_BLOCKING));
-    OK(cutl_stream_adopt(NULL, raw, &stream));
-    CU(cuDevicePrimaryCtxRelease_v2(device));
-    TRUE(is_active(device));
-    OK(cutl_stream_destroy(stream));
-    for (int i = 0; i < 1000 && is_active(device); i++) usleep(10000);
-    TRUE(!is_active(device));
+    /* So has a stream that is adopted, whether the context is named or not. */
+    for (int named = 0; named < 2; named++) {
+        struct cutl_stream *stream;
+        CUcontext context;
+        CUstream raw;
+        CU(cuDevicePrimaryCtxRetain(&context, device));
+        CU(cuCtxSetCurrent(context));
+        CU(cuStreamCreate(&raw, CU_STREAM_NON_BLOCKING));
+        OK(cutl_stream_adopt(named ? context : NULL, raw, &stream));
+        CU(cuDevicePrimaryCtxRelease_v2(device));
+        TRUE(is_active(device));
+        OK(cutl_stream_destroy(stream));
+        for (int i = 0; i < 1000 && is_active(device); i++) usleep(10000);
+        TRUE(!is_active(device));
+    }
 }
 
 /* With CUDA_EVENTS_DRIVER=/nowhere/libcuda.so.1. */

@@ -109,6 +109,10 @@ static void importer(int socket, pid_t child) {
     std::promise<cutl_result> called;
     never.on_done([&](const cutl::Error *error) { called.set_value(error ? error->code() : CUTL_OK); });
     TRUE(!never.query() && !event.wait(std::chrono::milliseconds(1)));
+    // It ends as soon as that is reported, which looks for nothing.
+    timeline.exporter_ended();
+    TRUE(thrown([&] { never.wait(); }) == CUTL_ERROR_EXPORTER_GONE);
+    TRUE(timeline.exporter() == CUTL_EXPORTER_ENDED && !event.wait(cutl::Nanoseconds::zero()));
     TRUE(kill(child, SIGKILL) == 0);
     TRUE(thrown([&] { event.wait(); }) == CUTL_ERROR_EXPORTER_GONE);
     TRUE(thrown([&] { never.wait(); }) == CUTL_ERROR_EXPORTER_GONE);
