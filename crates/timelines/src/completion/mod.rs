@@ -244,21 +244,15 @@ mod tests {
     use core::task::Waker;
 
     use super::*;
-    use cuda_events::{Context, Device, Driver, EventFlags, LoadOptions, Stream, StreamOptions};
+    use cuda_events::{Context, Device, EventFlags, Stream, StreamOptions};
     use cuda_soft_driver::SoftDriver;
 
     /// However often it is polled, the poller has it once, and asks for it once a round.
     #[test]
     #[cfg_attr(miri, ignore = "it runs on the software driver, with which it takes Miri minutes")]
-    #[allow(unsafe_code)]
     fn a_future_is_registered_once() {
         let soft = SoftDriver::new();
-        // SAFETY: the software driver has the driver's ABI, and its functions are part of this
-        // program.
-        let driver = unsafe {
-            Driver::from_resolver(&mut |name| soft.resolve(name), &LoadOptions::new()).unwrap()
-        };
-        let context = Device::new(driver, 0).and_then(Context::primary).unwrap();
+        let context = Device::new(soft.driver(), 0).and_then(Context::primary).unwrap();
         let stream = Stream::new(&context, StreamOptions::new()).unwrap();
         let (release, released) = std::sync::mpsc::channel::<()>();
         let wait = move || {

@@ -374,20 +374,11 @@ mod tests {
     use crate::{CudaStreamExt, HostTimeline, Timeline};
     use core::ptr::null_mut;
     use cuda_events::sys::CUresult;
-    use cuda_events::{Device, Driver, LoadOptions, Stream, StreamOptions};
+    use cuda_events::{Device, Stream, StreamOptions};
     use cuda_soft_driver::SoftDriver;
 
     /// The list of waits is one for the process.
     static ALONE: Mutex<()> = Mutex::new(());
-
-    #[allow(unsafe_code)]
-    fn driver(soft: &SoftDriver) -> Driver {
-        // SAFETY: the software driver has the driver's ABI, and its functions are part of this
-        // program.
-        unsafe {
-            Driver::from_resolver(&mut |name| soft.resolve(name), &LoadOptions::new()).unwrap()
-        }
-    }
 
     fn stream(context: &Context) -> Stream {
         Stream::new(context, StreamOptions::new()).unwrap()
@@ -397,7 +388,7 @@ mod tests {
     #[test]
     fn it_is_for_streams_of_others() {
         let soft = SoftDriver::new();
-        let (one, two) = (driver(&soft), driver(&soft));
+        let (one, two) = (soft.driver(), soft.driver());
         let [one, two] =
             [one, two].map(|driver| Device::new(driver, 0).and_then(Context::primary).unwrap());
         let timeline = Timeline::new(stream(&one)).unwrap();
@@ -410,7 +401,7 @@ mod tests {
     fn it_watches_while_a_wait_is_submitted() {
         let _alone = lock(&ALONE);
         let soft = SoftDriver::new();
-        let context = Device::new(driver(&soft), 0).and_then(Context::primary).unwrap();
+        let context = Device::new(soft.driver(), 0).and_then(Context::primary).unwrap();
         let timeline = Timeline::new(stream(&context)).unwrap();
         let slot = timeline.slot;
         let look = || (Watch.follow(true, now(), &mut None), lock(&CROSSINGS).watched);
@@ -428,7 +419,7 @@ mod tests {
     fn it_leaves_contexts_of_other_code_alone() {
         let _alone = lock(&ALONE);
         let soft = SoftDriver::builder().log(4096).build();
-        let driver = driver(&soft);
+        let driver = soft.driver();
         let primary = Device::new(driver, 0).and_then(Context::primary).unwrap();
         let mut raw = null_mut();
         let create = driver.symbols().cuCtxCreate_v2;

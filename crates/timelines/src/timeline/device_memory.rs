@@ -237,19 +237,13 @@ static_assertions::assert_impl_all!(TimelineMemory: Send, Sync);
 #[cfg(target_os = "linux")]
 mod tests {
     use super::*;
-    use cuda_events::{Device, Driver, LoadOptions};
+    use cuda_events::Device;
 
     /// A block serves memories while it has lines for all timelines of one.
     #[test]
-    #[allow(unsafe_code)]
     fn a_block_is_used_up() {
         let soft = cuda_soft_driver::SoftDriver::new();
-        // SAFETY: the software driver has the driver's ABI, and its functions are part of this
-        // program.
-        let driver = unsafe {
-            Driver::from_resolver(&mut |name| soft.resolve(name), &LoadOptions::new()).unwrap()
-        };
-        let context = Device::new(driver, 0).and_then(Context::primary).unwrap();
+        let context = Device::new(soft.driver(), 0).and_then(Context::primary).unwrap();
         let last = (PLACES - 1) as u16;
         for (given, is_used) in [(last - ROOM, true), (last - ROOM + 1, false)] {
             let mut memory = TimelineMemory::new(&context).unwrap();

@@ -178,21 +178,15 @@ impl Follow for Ending {
 mod tests {
     use super::*;
     use crate::{Error, HostTimeline, TimelineFile};
-    use cuda_events::{Context, Device, Driver, LoadOptions, Stream, StreamOptions};
+    use cuda_events::{Context, Device, Stream, StreamOptions};
     use cuda_soft_driver::{Fault, SoftDriver, abi::CUresult};
 
     /// Where the driver refuses the write of the mark, it may have taken it all the same: a later
     /// owner of the line would see it.
     #[test]
-    #[allow(unsafe_code)]
     fn a_mark_that_was_refused_is_not_used_again() {
         let soft = SoftDriver::new();
-        // SAFETY: the software driver has the driver's ABI, and its functions are part of this
-        // program.
-        let driver = unsafe {
-            Driver::from_resolver(&mut |name| soft.resolve(name), &LoadOptions::new()).unwrap()
-        };
-        let context = Device::new(driver, 0).and_then(Context::primary).unwrap();
+        let context = Device::new(soft.driver(), 0).and_then(Context::primary).unwrap();
         let file = TimelineFile::writable(&context).unwrap();
         // The first write is that of the end in the file. None strikes at the third.
         for (nth, after, refused) in [(2, false, true), (2, true, true), (3, false, false)] {
@@ -213,15 +207,9 @@ mod tests {
     /// Where a timeline's stream is gone, another one ends it once its signals are reached. A signal
     /// that was pending takes the poison away from streams.
     #[test]
-    #[allow(unsafe_code)]
     fn waits_are_released_without_the_stream() {
         let soft = SoftDriver::new();
-        // SAFETY: the software driver has the driver's ABI, and its functions are part of this
-        // program.
-        let driver = unsafe {
-            Driver::from_resolver(&mut |name| soft.resolve(name), &LoadOptions::new()).unwrap()
-        };
-        let context = Device::new(driver, 0).and_then(Context::primary).unwrap();
+        let context = Device::new(soft.driver(), 0).and_then(Context::primary).unwrap();
         let stream = || Stream::new(&context, StreamOptions::new()).unwrap();
         let (latch, follower) = (HostTimeline::new(&context).unwrap(), stream());
         let mut timeline = Timeline::new(stream()).unwrap();
@@ -245,15 +233,9 @@ mod tests {
     /// A poison may wait for the lock of a signal that is blocked in the driver. No later signal
     /// takes the lock before it.
     #[test]
-    #[allow(unsafe_code)]
     fn a_poison_comes_before_later_signals() {
         let soft = SoftDriver::new();
-        // SAFETY: the software driver has the driver's ABI, and its functions are part of this
-        // program.
-        let driver = unsafe {
-            Driver::from_resolver(&mut |name| soft.resolve(name), &LoadOptions::new()).unwrap()
-        };
-        let context = Device::new(driver, 0).and_then(Context::primary).unwrap();
+        let context = Device::new(soft.driver(), 0).and_then(Context::primary).unwrap();
         let timeline = Timeline::new(Stream::new(&context, StreamOptions::new()).unwrap()).unwrap();
         timeline.signal().unwrap();
         let blocked = lock(&timeline.slot.state);

@@ -402,23 +402,17 @@ static_assertions::assert_impl_all!(TimelineFile: Send, Sync);
 #[cfg(target_os = "linux")]
 mod tests {
     use super::*;
-    use cuda_events::{Device, Driver, LoadOptions};
+    use cuda_events::Device;
     use cuda_soft_driver::SoftDriver;
 
     /// A forked child drops a file without a lock: the thread that has it at the fork does not exist
     /// there.
     #[test]
     #[cfg_attr(miri, ignore = "Miri has no fork")]
-    #[allow(unsafe_code)]
     fn a_forked_child_takes_no_lock() {
         cuda_events_test_support::own_process!();
         let soft = SoftDriver::new();
-        // SAFETY: the software driver has the driver's ABI, and its functions are part of this
-        // program.
-        let driver = unsafe {
-            Driver::from_resolver(&mut |name| soft.resolve(name), &LoadOptions::new()).unwrap()
-        };
-        let context = Device::new(driver, 0).and_then(Context::primary).unwrap();
+        let context = Device::new(soft.driver(), 0).and_then(Context::primary).unwrap();
         let mut file = Some(TimelineFile::new(&context).unwrap());
         let ending = lock(&ENDING);
         let dropped = cuda_events_test_support::fork::in_child(|| {

@@ -195,19 +195,14 @@ impl fmt::Debug for SignalGraph {
 mod tests {
     use super::*;
     use crate::TimelineMemory;
-    use cuda_events::{Context, Device, Driver, LoadOptions, Stream, StreamOptions};
+    use cuda_events::{Context, Device, Stream, StreamOptions};
 
     /// Whoever sees the value in this process's line may rely on the word in device memory.
     #[test]
     #[allow(unsafe_code)]
     fn a_node_writes_the_word_before_the_line() {
         let soft = cuda_soft_driver::SoftDriver::new();
-        // SAFETY: the software driver has the driver's ABI, and its functions are part of this
-        // program.
-        let driver = unsafe {
-            Driver::from_resolver(&mut |name| soft.resolve(name), &LoadOptions::new()).unwrap()
-        };
-        let context = Device::new(driver, 0).and_then(Context::primary).unwrap();
+        let context = Device::new(soft.driver(), 0).and_then(Context::primary).unwrap();
         let stream = || Stream::new(&context, StreamOptions::new()).unwrap();
         let memory = TimelineMemory::new(&context).unwrap();
         let plain = Timeline::new(stream()).unwrap();

@@ -534,17 +534,10 @@ static_assertions::assert_impl_all!(MemoryImport: Send, Sync);
 mod tests {
     use super::*;
     use crate::{Timeline, TimelineMemory};
-    use cuda_events::{Driver, LoadOptions};
     use cuda_soft_driver::SoftDriver;
 
-    #[allow(unsafe_code)]
     fn context(soft: &SoftDriver) -> Context {
-        // SAFETY: the software driver has the driver's ABI, and its functions are part of this
-        // program.
-        let driver = unsafe {
-            Driver::from_resolver(&mut |name| soft.resolve(name), &LoadOptions::new()).unwrap()
-        };
-        Device::new(driver, 0).and_then(Context::primary).unwrap()
+        Device::new(soft.driver(), 0).and_then(Context::primary).unwrap()
     }
 
     /// The device may need a moment for what the exporter has written just before its end.

@@ -81,21 +81,15 @@ impl<T> Leftover<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cuda_events::{Device, LoadOptions};
+    use cuda_events::Device;
     use cuda_soft_driver::SoftDriver;
 
     /// A context is found again while it lives, and no later one with its handle is taken for it.
     #[test]
-    #[allow(unsafe_code)]
     fn what_is_left_ends_with_its_context() {
         for (version, has_numbers) in [((13, 0), true), ((11, 8), false)] {
             let soft = SoftDriver::builder().version(version.0, version.1).build();
-            // SAFETY: the software driver has the driver's ABI, and its functions are part of this
-            // program.
-            let driver = unsafe {
-                Driver::from_resolver(&mut |name| soft.resolve(name), &LoadOptions::new()).unwrap()
-            };
-            let primary = || Device::new(driver, 0).and_then(Context::primary).unwrap();
+            let primary = || Device::new(soft.driver(), 0).and_then(Context::primary).unwrap();
             let (left, context) = (Leftover::new(), primary());
             let put = |context: &Context| left.put(Place::of(context).unwrap(), ());
             let take = |context: &Context| left.take(&Place::of(context).unwrap()).is_some();

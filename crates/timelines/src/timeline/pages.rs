@@ -330,7 +330,6 @@ pub(super) unsafe fn register(
 mod tests {
     use super::*;
     use crate::HostTimeline;
-    use cuda_events::LoadOptions;
 
     /// A new software driver may have the place of one that has ended, as other tests leave it. Its
     /// pages would serve here.
@@ -340,14 +339,9 @@ mod tests {
 
     /// Lines of poisoned timelines serve nobody, and a page that has no other is forgotten.
     #[test]
-    #[allow(unsafe_code)]
     fn pages_without_usable_lines_are_forgotten() {
         let soft = cuda_soft_driver::SoftDriver::new();
-        // SAFETY: the software driver has the driver's ABI, and its functions are part of this
-        // program.
-        let driver = unsafe {
-            Driver::from_resolver(&mut |name| soft.resolve(name), &LoadOptions::new()).unwrap()
-        };
+        let driver = soft.driver();
         forget_former(&PAGES, driver);
         let context = Device::new(driver, 0).and_then(Context::primary).unwrap();
         let new = || HostTimeline::new(&context).unwrap();
@@ -371,11 +365,7 @@ mod tests {
     #[allow(unsafe_code)]
     fn a_page_that_its_context_has_is_used_again() {
         let soft = cuda_soft_driver::SoftDriver::new();
-        // SAFETY: the software driver has the driver's ABI, and its functions are part of this
-        // program.
-        let driver = unsafe {
-            Driver::from_resolver(&mut |name| soft.resolve(name), &LoadOptions::new()).unwrap()
-        };
+        let driver = soft.driver();
         forget_former(&PAGES, driver);
         let device = Device::new(driver, 0).unwrap();
         let mut kept = core::ptr::null_mut();
@@ -402,11 +392,7 @@ mod tests {
     fn mirrors_of_green_contexts_share_pages() {
         const CONTEXTS: usize = 2 * LINES - 1;
         let soft = cuda_soft_driver::SoftDriver::new();
-        // SAFETY: the software driver has the driver's ABI, and its functions are part of this
-        // program.
-        let driver = unsafe {
-            Driver::from_resolver(&mut |name| soft.resolve(name), &LoadOptions::new()).unwrap()
-        };
+        let driver = soft.driver();
         forget_former(&MIRRORS, driver);
         let device = Device::new(driver, 0).unwrap();
         let part = device.sm_resource().unwrap();

@@ -116,19 +116,14 @@ mod tests {
     use crate::time::now;
     use crate::{Timeline, TimelineFile};
     use cuda_events::sys::{CUresult, Function};
-    use cuda_events::{Context, Device, LoadOptions, Progress, Stream, StreamOptions};
+    use cuda_events::{Context, Device, Progress, Stream, StreamOptions};
 
     /// The driver is asked while a signal is pending, and not at the first look.
     #[test]
-    #[allow(unsafe_code)]
     fn it_asks_only_while_pending() {
         // Not an observer: a process has places for a few only.
         let soft = cuda_soft_driver::SoftDriver::builder().log(1000).build();
-        // SAFETY: the software driver has the driver's ABI, and its functions are part of this
-        // program.
-        let driver = unsafe {
-            Driver::from_resolver(&mut |name| soft.resolve(name), &LoadOptions::new()).unwrap()
-        };
+        let driver = soft.driver();
         let asked = || {
             let log = soft.log();
             log.iter().filter(|call| call.function == Function::cuEventQuery.name()).count()
