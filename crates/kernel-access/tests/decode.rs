@@ -358,3 +358,21 @@ fn any_bits_are_decoded() {
     }
     assert!(unknown > 100_000, "{unknown}");
 }
+
+/// Loads of one or two bytes say whether they extend the sign.
+#[test]
+fn short_loads_have_a_sign_or_not() {
+    // LDG.E.S8, LDG.E.S16, LDG.E.U16 and LDG.E.U8
+    for (bits, bytes, signed) in [
+        (0x000e_6200_0c1e_1300_0000_0004_0a05_7981_u128, 1, true),
+        (0x000e_a200_0c1e_1700_0000_0004_0607_7981, 2, true),
+        (0x000e_2200_0c1e_1500_0000_0004_0a0b_7981, 2, false),
+        (0x000e_a200_0c1e_1100_0000_0004_0c0d_7981, 1, false),
+    ] {
+        let all = decode(90, &bits.to_le_bytes()).expect("whole instructions");
+        let Some(Operation::Access(access)) = all.last().map(|one| one.operation) else {
+            panic!("{bits:x}");
+        };
+        assert_eq!((access.kind, access.bytes, access.signed), (AccessKind::Read, bytes, signed));
+    }
+}

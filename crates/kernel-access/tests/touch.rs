@@ -617,3 +617,21 @@ fn a_block_is_evaluated_again_when_more_words_may_be_in_a_number() {
         assert!(word.uses.written == is_written && word.uses.other != is_written, "{word:?}");
     }
 }
+
+/// A number of one or two bytes from memory has the bounds of its type.
+#[test]
+fn a_short_number_from_memory_is_bounded() {
+    for (kind, numbers) in [("u8", 1 << 8), ("b8", 1 << 8), ("u16", 1 << 16), ("u32", 1_u64 << 32)]
+    {
+        let code = of_ptx(&format!(
+            "ld.global.{kind} %r1, [%rd2];\nmul.wide.u32 %rd3, %r1, 4;\n\
+            add.u64 %rd4, %rd1, %rd3;\nst.global.u32 [%rd4], %r1;",
+        ));
+        let parameters = [array(0), array(1)].map(u64::to_le_bytes).concat();
+        let launch = Launch::new([1; 3], [1; 3], parameters);
+        let spans = may_touch(&code, &launch).expect("it is known");
+        let written = spans.iter().find(|span| span.kind == AccessKind::Write).expect("it stores");
+        assert_eq!(written.bytes, Some(array(0)..array(0) + 4 * numbers), "{kind}");
+        assert!(written.from_memory, "{kind}");
+    }
+}

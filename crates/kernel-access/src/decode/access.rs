@@ -69,6 +69,8 @@ pub struct Access {
     /// It is meant for what other threads do at the same time, as a flag's: a load or store that is
     /// `volatile`, `relaxed`, `acquire` or `release`, and each atomic operation.
     pub strong: bool,
+    /// It loads one or two bytes with their sign. The others are loaded without.
+    pub signed: bool,
 }
 
 /// Fills in an instruction if it is one of these.
@@ -114,7 +116,8 @@ fn fill_described(bits: Bits, to: &mut Instruction) -> Option<()> {
     };
     let kind = if is_write { AccessKind::Write } else { AccessKind::Read };
     let space = Space::Global;
-    let access = Access { kind, space, bytes: size, address: None, strong: is_surface };
+    let access =
+        Access { kind, space, bytes: size, address: None, strong: is_surface, signed: false };
     to.operation = Operation::Access(access);
     if is_write {
         to.sources = vec![Operand::Register(bits.general(32)).into()];
@@ -222,7 +225,9 @@ fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
         Read | Write => matches!(space, Global | Generic) && !matches!(bits.field(77, 81), 0 | 4),
         _ => matches!(kind, Atomic | Reduce),
     };
-    to.operation = Operation::Access(Access { kind, space, bytes, address, strong });
+    let signed =
+        kind == Read && bytes < 4 && super::compute::width(bits).is_none_or(|width| width.1);
+    to.operation = Operation::Access(Access { kind, space, bytes, address, strong, signed });
     match kind {
         Read if bytes == 32 => to.destination = Some(both(bits)),
         Read => {

@@ -120,6 +120,14 @@ impl Evaluator<'_> {
             }
             return Some(forms);
         }
+        if access.kind == AccessKind::Read
+            && matches!(access.bytes, 1 | 2)
+            && !access.signed
+            && count == 1
+        {
+            let all = (0, (1 << (8 * access.bytes)) - 1);
+            return Some(vec![self.fresh(all, all, &words)]);
+        }
         // Two registers may have an address.
         if matches!(count, 2 | 4 | 8) {
             let mut forms = Vec::new();

@@ -125,7 +125,14 @@ impl<'a> Translator<'_, 'a> {
             _ => Some(self.address(base, offset)?),
         };
         let strong = matches!(kind, AccessKind::Atomic | AccessKind::Reduce);
-        Ok(Operation::Access(Access { kind, space, bytes: bytes as u8, address, strong }))
+        Ok(Operation::Access(Access {
+            kind,
+            space,
+            bytes: bytes as u8,
+            address,
+            strong,
+            signed: false,
+        }))
     }
 
     pub(super) fn load(&mut self, name: &Name<'a>, operands: &Operands<'a>) -> Done {
@@ -149,6 +156,9 @@ impl<'a> Translator<'_, 'a> {
                 Place::Memory(space) => {
                     let mut read = self.access(AccessKind::Read, space, bytes, address, after)?;
                     set_strong(&mut read, name);
+                    if let Operation::Access(access) = &mut read {
+                        access.signed = bytes < 4 && kind.signed();
+                    }
                     (read, Vec::new())
                 }
                 Place::Constant => {
@@ -370,6 +380,7 @@ impl<'a> Translator<'_, 'a> {
                 bytes: 4,
                 address: None,
                 strong: false,
+                signed: false,
             };
             self.emit(Operation::Access(access), None, vec![register]);
         }
