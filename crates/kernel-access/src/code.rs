@@ -15,7 +15,7 @@ use crate::flow::{Graph, NoGraph};
 use crate::fractions;
 use crate::instruction::is_access;
 use crate::live::Live;
-use crate::parameters::{Cluster, Whose, address_half, cluster};
+use crate::parameters::{Cluster, Whose, address_half, cluster, meeting_half};
 use crate::polls::{is_fence, polls};
 use crate::ptx::error::PtxError;
 
@@ -261,6 +261,9 @@ impl Code {
         if let Some(cluster) = cluster(self.architecture, offset) {
             return Constant::Cluster(cluster);
         }
+        if let Some(half) = meeting_half(self.architecture, offset) {
+            return Constant::Meeting(half);
+        }
         let (base, size) = self.parameters;
         match (offset.checked_sub(base), address_half(self.architecture, offset)) {
             (Some(at), _) if at < size => Constant::Parameter(at),
@@ -280,6 +283,8 @@ pub(crate) enum Constant {
     Grid(usize),
     /// Something about the clusters that the grid consists of.
     Cluster(Cluster),
+    /// A half of the address where the blocks of a cooperative launch meet.
+    Meeting(u32),
     /// The parameters from this byte on.
     Parameter(u32),
     /// A half of the address by which parameters are read as memory is, or of one so many bytes before.

@@ -58,8 +58,9 @@ pub(crate) struct Seen {
     pub(crate) bases: Words,
     /// The other words that may be in it.
     pub(crate) others: Words,
-    /// It reads the parameters, which nobody writes, and no other memory.
-    pub(crate) is_of_parameters: bool,
+    /// It is of what only this launch has, and of no other memory: it reads the parameters, or is where the
+    /// blocks of a cooperative launch meet.
+    pub(crate) is_of_launch: bool,
 }
 
 impl Seen {
@@ -71,7 +72,7 @@ impl Seen {
             gaps: Vec::new(),
             bases: Words::new(),
             others: Words::new(),
-            is_of_parameters: false,
+            is_of_launch: false,
         }
     }
 }
@@ -163,6 +164,8 @@ pub(crate) struct Evaluator<'a> {
     clusters: HashMap<u32, Symbol>,
     /// The parameters' address.
     address: Option<Symbol>,
+    /// Where the blocks of a cooperative launch meet.
+    meeting: Option<Symbol>,
     threads: [Symbol; 3],
     blocks: [Symbol; 3],
     sizes: [[Form; 3]; 2],
@@ -236,6 +239,7 @@ impl<'a> Evaluator<'a> {
             parameters: HashMap::default(),
             clusters: HashMap::default(),
             address: None,
+            meeting: None,
             threads,
             blocks,
             sizes,

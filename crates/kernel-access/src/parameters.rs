@@ -158,6 +158,21 @@ pub(crate) fn address_half(architecture: u32, offset: u32) -> Option<(u32, Whose
     })
 }
 
+/// Which half the word is, 0 or 4, of the address of what the driver has for the blocks of a cooperative
+/// launch, which meet there: `%envreg2`, and above it `%envreg1`.
+pub(crate) fn meeting_half(architecture: u32, offset: u32) -> Option<u32> {
+    let upper = match architecture {
+        80..90 => 0x8c,
+        90 => 0x44,
+        _ => return None,
+    };
+    match offset.checked_sub(upper)? {
+        0 => Some(4),
+        4 => Some(0),
+        _ => None,
+    }
+}
+
 /// What a constant says of a launch's clusters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cluster {

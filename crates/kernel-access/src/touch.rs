@@ -208,8 +208,8 @@ pub fn summary(code: &Code) -> Result<Summary, Unknown> {
             use_it(&mut word.uses);
         }
     };
-    for Seen { access, bases, others, is_of_parameters, .. } in &found.accesses {
-        if *is_of_parameters {
+    for Seen { access, bases, others, is_of_launch, .. } in &found.accesses {
+        if *is_of_launch {
             continue;
         }
         for offset in bases.iter() {
@@ -363,8 +363,8 @@ pub fn may_touch(code: &Code, launch: &Launch) -> Result<Vec<Span>, Unknown> {
         .map_err(Unknown::Parameters)?;
     let found = evaluate(code, Some(launch), true)?;
     let mut spans: Vec<Span> = Vec::new();
-    for Seen { at, access, bounds, gaps, others, is_of_parameters, .. } in found.accesses {
-        if is_of_parameters {
+    for Seen { at, access, bounds, gaps, others, is_of_launch, .. } in found.accesses {
+        if is_of_launch {
             continue;
         }
         let count = i128::from(access.bytes);

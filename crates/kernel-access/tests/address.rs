@@ -183,3 +183,30 @@ fn another_constant_may_be_anything() {
     let code = code(90, &[ANOTHER, LOAD, STORE, END]);
     assert_eq!(summary(&code), Err(Unknown::Parameters(Unread::Address(0))));
 }
+
+/// The blocks of a cooperative launch meet at a place of the driver's, which is nobody else's.
+#[test]
+fn where_blocks_meet_is_no_memory_of_the_program() {
+    let program = |lower: u128, upper: u128, offset: u128| {
+        [
+            0x000f_e200_0000_0800_0000_0000_0008_7ab9 | lower << 38, // ULDC UR8, c[0x0][lower]
+            0x000f_e200_0000_0800_0000_0000_0009_7ab9 | upper << 38, // ULDC UR9, c[0x0][upper]
+            0x000f_e200_0800_0f00_0000_0008_0002_7c02,               // MOV R2, UR8
+            0x000f_d800_0f8e_00ff_0000_0009_ff03_7e24,               // IMAD.U32 R3, RZ, RZ, UR9
+            0x000e_a800_0c10_f900_0000_0006_0206_7980 | offset << 40, // LD.E.STRONG.GPU R6, desc[UR6][R2.64]
+            0x000f_c800_078e_3cff_0000_0005_0606_7212, // LOP3.LUT R6, R6, R5, RZ, 0x3c, !PT
+            0x000f_da00_03f0_4270_ffff_ffff_0600_780c, // ISETP.GT.AND P0, PT, R6, -0x1, PT
+            0x000f_ea00_0383_ffff_ffff_fffc_00f0_0947, // @P0 BRA, to the load
+            END,
+        ]
+    };
+    for (words, offset, is_there) in
+        [([0x48, 0x44], 4, true), ([0x44, 0x48], 4, false), ([0x48, 0x44], 0x100, false)]
+    {
+        let code = code(90, &program(words[0], words[1], offset));
+        let launch = Launch::new([1; 3], [32, 1, 1], PLACES.map(u64::to_le_bytes).concat());
+        let spans = may_touch(&code, &launch).expect("known");
+        assert_eq!((spans.is_empty(), code.may_wait()), (is_there, true), "{words:x?} {offset:x}");
+        assert_eq!(code.may_wait_in(&spans), !is_there, "{words:x?} {offset:x}");
+    }
+}

@@ -46,7 +46,7 @@ impl Evaluator<'_> {
                 _ => None,
             };
             if let Some((place, range)) = of_parameters {
-                self.seen.push(Seen { is_of_parameters: true, ..Seen::new(at, access) });
+                self.seen.push(Seen { is_of_launch: true, ..Seen::new(at, access) });
                 if !one.predicates_read.iter().all(Predicate::is_true) {
                     // With a condition that does not hold the registers get zero.
                     let all = self.all();
@@ -56,6 +56,7 @@ impl Evaluator<'_> {
             }
             let mut seen = Seen::new(at, access);
             match form {
+                Some(Ok(form)) if self.is_meeting(state, &form) => seen.is_of_launch = true,
                 Some(Ok(form)) => {
                     seen.bounds = self.symbols.bounds(&form, &state.facts);
                     if let (Some(_), (Some(_), Some(_))) = (self.launch, seen.bounds) {
@@ -170,6 +171,19 @@ impl Evaluator<'_> {
             }
         }
         self.seen.push(seen);
+    }
+
+    /// Whether an address is where the blocks of a cooperative launch meet: a few bytes of the driver's.
+    fn is_meeting(&self, state: &State, address: &Form) -> bool {
+        const BYTES: i128 = 256;
+        let Some(symbol) = self.meeting.filter(|symbol| address.factor(*symbol) == 1) else {
+            return false;
+        };
+        let place = address.plus(-1, &Form::symbol(symbol));
+        place.is_some_and(|place| {
+            let (low, high) = self.symbols.bounds(&place, &state.facts);
+            low.is_some_and(|low| low >= 0) && high.is_some_and(|high| high < BYTES)
+        })
     }
 
     /// What registers have of parameters that are read by their address.

@@ -304,6 +304,19 @@ impl Evaluator<'_> {
                     any(self, &words)
                 })
             }
+            (0, Constant::Meeting(half)) if bytes == 4 => {
+                let symbols = &mut self.symbols;
+                let new = || symbols.fixed(0, DOUBLE - 1, Words::from([MEMORY]));
+                let form = Form::symbol(*self.meeting.get_or_insert_with(new));
+                match half {
+                    // It is the same modulo 2^32.
+                    0 => form,
+                    _ => {
+                        let upper = self.symbols.quotient(&form, SINGLE, &state.facts);
+                        upper.unwrap_or_else(|| any(self, &Words::from([MEMORY])))
+                    }
+                }
+            }
             (0, Constant::Block(axis)) if bytes == 4 => self.sizes[0][axis].clone(),
             (0, Constant::Grid(axis)) if bytes == 4 => self.sizes[1][axis].clone(),
             (0, Constant::Cluster(what)) if bytes == 4 => self.cluster(low, what),

@@ -53,7 +53,7 @@ impl State<'_> {
         match self.code.constant(offset) {
             Constant::Parameter(at) => self.launch.parameter(at, bytes),
             // What is read there is not what its memory holds.
-            Constant::Address { .. } | Constant::Unknown => None,
+            Constant::Address { .. } | Constant::Meeting(_) | Constant::Unknown => None,
             // A launch does not say which clusters it has.
             Constant::Cluster(_) => None,
             // Two sizes may be read at once.
