@@ -75,6 +75,15 @@ pub(super) fn is_bounded(bytes: &Range<u64>, memory: Option<&Range<u64>>) -> boo
     }
 }
 
+/// Whether an access that the code and the launch alone decide is of one of these allocations: bounds begin
+/// where an access is, and may go too far.
+pub(super) fn is_within(span: &Span, allocations: &[Range<u64>]) -> bool {
+    let begins = |own: &Range<u64>| allocations.iter().any(|all| all.contains(&own.start));
+    !span.from_memory
+        && span.bytes.as_ref().is_some_and(begins)
+        && span.bytes.as_ref().is_some_and(|bytes| is_bounded(bytes, None))
+}
+
 /// Whether an access may be one by a word that is used in this way.
 pub(super) fn may_be_of(span: &Span, uses: Option<Uses>) -> bool {
     let class = |kind| match kind {

@@ -6,11 +6,13 @@ use cuda_kernel_access::decode::AccessKind as KernelAccess;
 use cuda_kernel_access::touch::{Span, Uses, joined};
 
 use super::accesses::{
-    COMPARED, bytes_of, conflict, is_bounded, is_of_either, kinds, may_be_of, reads, uses_of,
+    COMPARED, bytes_of, conflict, is_bounded, is_of_either, is_within, kinds, may_be_of, reads,
+    uses_of,
 };
 use super::search::{ASKED, LATE, NOT_FOUND, Searched, UNBOUNDED, both_touch, within_reach};
 use super::{Bytes, EvaluatedLaunch, Question, Reach, Verdict};
 use crate::code::evaluated::{Accesses, Sure};
+use crate::code::time::Time;
 
 const DIVIDED: &str = "the two kernels may divide the work by atomic operations on the same bytes";
 const BOUNDS: &str = "only where its accesses and the other kernel's may be is known";
@@ -116,6 +118,36 @@ impl Halves {
     }
 }
 
+/// Bytes of these accesses, as far as they are looked at, that a thread of each launch touches.
+fn touched_by_both(
+    [one, two]: [EvaluatedLaunch<'_>; 2],
+    pairs: &[(&Span, &Span)],
+    time: Option<Time>,
+) -> Option<Bytes> {
+    pairs.iter().take(ASKED).find_map(|(own, other)| {
+        let bytes = both_touch([(one, own), (two, other)], time)?;
+        Some(Bytes { ranges: vec![bytes], writes: [!reads(own.kind), !reads(other.kind)] })
+    })
+}
+
+/// What threads say of launches that are only near each other, where their bounds are within the allocations.
+fn of_threads(both: [EvaluatedLaunch<'_>; 2], question: &Question<'_>) -> Option<Verdict> {
+    let [ours, theirs] = both.map(|(_, found)| {
+        let spans = found.bounds.as_ref().map_or(&[][..], |bounds| &bounds.spans).iter();
+        spans.filter(|span| is_within(span, question.shared))
+    });
+    let pairs = ours.flat_map(|own| theirs.clone().map(move |other| (own, other)));
+    let pairs: Vec<_> = pairs.filter(|(own, other)| meets(own, other)).collect();
+    if pairs.is_empty() {
+        return None;
+    }
+    match question.time {
+        // Nobody was asked yet.
+        None => Some(Verdict::Likely(Bytes { ranges: Vec::new(), writes: [false; 2] })),
+        time => touched_by_both(both, &pairs, time).map(Verdict::Certain),
+    }
+}
+
 pub(super) fn of_two_launches(both: [EvaluatedLaunch<'_>; 2], question: &Question<'_>) -> Verdict {
     let [one, two] = both;
     let corners: [Vec<Sure>; 2] = both.map(|(_, found)| {
@@ -182,18 +214,15 @@ pub(super) fn of_two_launches(both: [EvaluatedLaunch<'_>; 2], question: &Questio
         }
     }
     if question.reach == Reach::Sure {
-        return Verdict::Refuted;
+        return of_threads(both, question).unwrap_or(Verdict::Refuted);
     }
     if halves.searched.is_late {
         return Verdict::Possible(0, LATE.into());
     }
     let pairs = ours.iter().flat_map(|own| theirs.iter().map(move |other| (own, other)));
     let pairs: Vec<_> = pairs.filter(|(own, other)| meets(own, other)).collect();
-    for (own, other) in pairs.iter().take(ASKED).copied() {
-        if let Some(bytes) = both_touch([(one, own), (two, other)], question.time) {
-            let writes = [!reads(own.kind), !reads(other.kind)];
-            return Verdict::Certain(Bytes { ranges: vec![bytes], writes });
-        }
+    if let Some(bytes) = touched_by_both(both, &pairs, question.time) {
+        return Verdict::Certain(bytes);
     }
     let met = |spans: &[Span], other: &Accesses| spans.iter().any(|span| touches(other, span));
     if !pairs.is_empty() || met(&ours, second) || met(&theirs, first) {

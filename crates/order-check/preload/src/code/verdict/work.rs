@@ -7,8 +7,8 @@ use cuda_kernel_access::touch::{Span, joined};
 use cuda_order_check_engine::{Access, AccessKind, Other, Side};
 
 use super::accesses::{
-    COMPARED, bytes_of, is_bounded, is_of_either, kinds, matters, may_be_of, may_hit, reads,
-    some_of, uses_of,
+    COMPARED, bytes_of, is_bounded, is_of_either, is_within, kinds, matters, may_be_of, may_hit,
+    reads, some_of, uses_of,
 };
 use super::search::{ASKED, LATE, NOT_FOUND, Searched, UNBOUNDED, within_reach};
 use super::{Bytes, EvaluatedLaunch, Question, Reach, Verdict};
@@ -147,23 +147,32 @@ pub(super) fn of_launch_and_work(
     if !searched.touched.is_empty() {
         return Verdict::Certain(work.bytes(at, &searched.touched));
     }
-    // Bounds that go beyond the memory say nothing. A thread that is run does.
+    // Bounds that go beyond the memory say nothing, and neither do those beyond what threads at the corners
+    // surely touch if the launch is only near. A thread that is run does.
     let mut beyond = Searched::default();
-    if question.reach == Reach::Code && !accesses.is_all {
-        let begins = |span: &&Span| {
-            let begin = span.bytes.as_ref().map(|bytes| bytes.start);
-            !is_likely(span)
-                && !work.may_share_a_flag(span.strong)
-                && begin.zip(question.memory).is_some_and(|(at, memory)| memory.contains(&at))
-        };
-        for span in left.iter().copied().filter(begins).take(ASKED) {
-            for range in some_of(span, &rows) {
-                beyond.ask(own, span, &range, question.time);
-            }
+    let begins = |span: &&Span| {
+        let begin = span.bytes.as_ref().map(|bytes| bytes.start);
+        !is_likely(span)
+            && !work.may_share_a_flag(span.strong)
+            && begin.zip(question.memory).is_some_and(|(at, memory)| memory.contains(&at))
+    };
+    let is_near =
+        |span: &&Span| concerns(span) && is_likely(span) && is_within(span, question.shared);
+    let wide: Vec<&Span> = match question.reach {
+        _ if accesses.is_all => Vec::new(),
+        Reach::Code => left.iter().copied().filter(begins).collect(),
+        Reach::Sure => bounds.spans.iter().filter(is_near).collect(),
+    };
+    for span in wide.into_iter().take(ASKED) {
+        for range in some_of(span, &rows) {
+            beyond.ask(own, span, &range, question.time);
         }
     }
     if !beyond.touched.is_empty() {
         return Verdict::Certain(work.bytes(at, &beyond.touched));
+    }
+    if beyond.is_unknown && question.time.is_none() {
+        return Verdict::Likely(work.bytes(at, &[]));
     }
     if searched.is_unknown {
         let within = likely.iter().filter_map(|span| Some((span.bytes.clone()?, span.kind)));

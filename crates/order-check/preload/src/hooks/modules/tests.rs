@@ -52,6 +52,7 @@ fn findings_about_kernels_with_code() {
     nearby::pairs_with_an_order();
     nearby::pairs_that_are_alike();
     nearby::two_kernels();
+    nearby::threads_between_the_corners();
     nearby::code_that_says_little();
     nearby::nodes_of_graphs();
     nearby::an_allowance_that_is_used_up();

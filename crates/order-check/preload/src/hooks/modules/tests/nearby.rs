@@ -5,8 +5,8 @@ use cuda_order_check_engine::findings::counted;
 use cuda_order_check_engine::{Access, StreamId, Stride};
 
 use super::corpus::{
-    CALL, GATHER, INPUT, MEMORY, NONE, OFFSET, PART, RING, UNUSED, WAITS, anew, found, launch, log,
-    order, part, possible, touch, upload, whole, with_image,
+    CALL, GATHER, INPUT, MEMORY, NONE, OFFSET, PART, RING, UNUSED, WAITS, anew, found, launch,
+    launch_of, log, order, part, possible, touch, upload, whole, with_image,
 };
 use crate::call::{Address, Call, Handle, OK};
 use crate::code::kernel::KernelCode;
@@ -316,6 +316,43 @@ pub(super) fn two_kernels() {
     both_ways(&image, &writes(MEMORY, 256), &one, expected);
     let one = |stream| launch(OFFSET, stream, &[INPUT, PART_2 + 512, 0, 1, 1]);
     both_ways(&image, &writes(MEMORY, 256), &one, None);
+}
+
+/// `out[i] = 1` for 1 to 254, of very many threads: neither the first nor the last one does anything.
+fn inside() -> Vec<u8> {
+    let mut text = ".version 8.0\n.target sm_90\n.address_size 64\n\
+         .entry waits(.param .u64 in, .param .u64 no, .param .u64 out)\n\
+         { .reg .b64 %a, %w; .reg .b32 %i, %b, %s; .reg .pred %p;\n\
+         ld.param.u64 %a, [out];\n\
+         mov.u32 %b, %ctaid.x; mov.u32 %s, %ntid.x; mov.u32 %i, %tid.x; mad.lo.u32 %i, %b, %s, %i;\n\
+         setp.eq.u32 %p, %i, 0; @%p bra DONE; setp.ge.u32 %p, %i, 255; @%p bra DONE;\n\
+         mul.wide.u32 %w, %i, 4; add.u64 %a, %a, %w; st.global.u32 [%a], 1;\nDONE: ret; }\n"
+        .to_owned()
+        .into_bytes();
+    text.push(0);
+    text
+}
+
+/// A thread that is looked for says that the kernel is there if those at the corners are nowhere.
+pub(super) fn threads_between_the_corners() {
+    let image = inside();
+    let kernel =
+        |stream| launch_of(WAITS, stream, [1 << 16, 1, 1, 256, 1, 1], &[INPUT, INPUT, MEMORY]);
+    for (from, bytes, expected) in [
+        (4, 1, Some("certain: 4..5 writes writes")),
+        (512, 4, Some("certain: 512..516 writes writes")),
+        (1019, 9, Some("certain: 1019..1020 writes writes")),
+        (1020, 4, None),
+    ] {
+        let work = |stream| WRITES[0](stream, MEMORY + from, bytes);
+        both_ways(&image, &kernel, &work, expected);
+    }
+    let other = |from| {
+        let to = MEMORY + from;
+        move |stream| launch_of(WAITS, stream, [1, 1, 1, 2, 1, 1], &[INPUT, INPUT, to])
+    };
+    both_ways(&image, &kernel, &other(508), Some("certain: 512..516 writes writes"));
+    both_ways(&image, &kernel, &other(1016), None);
 }
 
 /// Nothing is said, and nothing counted, where the code says nothing for sure.
