@@ -281,7 +281,7 @@ fn what_is_not_known() {
         (cubin(&[("other", "gather")]), "its image has no kernel of this name"),
         (other, "its image has no code for sm_90"),
         (text("frobnicate.u32 1;"), "the PTX instruction in line 5 is not known"),
-        (text("call vprintf;"), "the call in line 5 goes to another function"),
+        (text("call other;"), "the call in line 5 goes to another function"),
         (text("} {"), "PTX is not understood in line 5"),
         (b".version 8.0\n.target sm_90\n\0".to_vec(), "its image has no kernel of this name"),
         (Vec::from([0x99; 256]), "its image cannot be read"),
