@@ -75,7 +75,7 @@ fn replaced(
 /// A function of the driver reads what an address leads to that it is given, and nobody says which one.
 pub(crate) fn driver_reads() -> Access {
     let (kind, space) = (AccessKind::Read, Space::Generic);
-    Access { kind, space, bytes: 16, address: None, strong: false, signed: false }
+    Access { kind, space, bytes: 16, count: None, address: None, strong: false, signed: false }
 }
 
 /// The symbol that a place of the bank of addresses is about.

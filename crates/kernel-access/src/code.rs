@@ -58,11 +58,12 @@ impl Counts {
     fn of(instructions: &[Instruction]) -> Self {
         let mut registers = [0; 2];
         for one in instructions {
-            let address = match one.operation {
-                Operation::Access(access) => access.address,
-                _ => None,
+            let (address, count) = match one.operation {
+                Operation::Access(access) => (access.address, access.count),
+                _ => (None, None),
             };
             let address = address.into_iter().flat_map(|of| [Some(of.base), of.uniform]).flatten();
+            let address = address.chain(count);
             let sources = one.sources.iter().filter_map(|source| match source.operand {
                 Operand::Register(register) => Some(register),
                 Operand::Constant { index, .. } => Some(index),

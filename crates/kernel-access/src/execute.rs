@@ -30,7 +30,7 @@ pub struct Touch {
     pub address: u64,
     /// How many bytes: exactly for reads and writes. For the others at most, and a copy to shared
     /// memory may also fill that with zeros and read nothing.
-    pub bytes: u8,
+    pub bytes: u32,
     /// As [`Access::strong`](crate::decode::Access::strong) has it.
     pub strong: bool,
 }

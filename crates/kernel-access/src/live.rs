@@ -115,6 +115,7 @@ pub(crate) fn each_read(one: &Instruction, mut read: impl FnMut(Register)) {
         Operation::Access(access) => {
             let address = access.address.into_iter();
             let parts = address.flat_map(|of| [Some(of.base), of.uniform]).flatten();
+            let parts = parts.chain(access.count);
             parts.flat_map(|first| some(first, 2)).for_each(&mut read);
             usize::from(access.bytes).div_ceil(4).max(2)
         }

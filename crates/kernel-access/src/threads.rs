@@ -70,12 +70,17 @@ fn meet(one: &Range<u64>, other: &Range<u64>) -> bool {
 
 /// The bytes that a thread's access touches for certain, and those that it may touch.
 fn bytes_of(code: &Code, touch: &Touch) -> (Range<u64>, Range<u64>) {
-    let up_to = |bytes: u8| touch.address..touch.address.saturating_add(bytes.into());
+    let up_to = |bytes: u32| touch.address..touch.address.saturating_add(bytes.into());
     let sure = match touch.kind {
         // The driver's compiler may leave it out.
         _ if code.idle.contains(&touch.at) => 0,
         AccessKind::Read | AccessKind::Write => touch.bytes,
         AccessKind::Atomic | AccessKind::Reduce => touch.bytes.min(1),
+        AccessKind::CopyToShared
+            if code.access(touch.at).is_some_and(|access| access.count.is_some()) =>
+        {
+            touch.bytes
+        }
         AccessKind::CopyToShared | AccessKind::Unknown => 0,
     };
     (up_to(sure), up_to(touch.bytes))
@@ -118,7 +123,7 @@ fn run(code: &Code, launch: &Launch, place: Place, steps: usize) -> Run {
 
 /// Accesses that threads at the corners of the launch make for certain, and the last thread that does
 /// what those behind it leave out: of reads and writes all their bytes, of atomic operations the
-/// first. Copies to shared memory are left out: these may be filled with zeros instead.
+/// first. Copies to shared memory are left out, except in bulk: these may be filled with zeros instead.
 pub fn surely_touched(code: &Code, launch: &Launch) -> Vec<Touch> {
     let sizes = sizes(launch);
     if sizes.contains(&0) {
@@ -137,7 +142,7 @@ pub fn surely_touched(code: &Code, launch: &Launch) -> Vec<Touch> {
     let mut touched: Vec<Touch> = Vec::new();
     for mut touch in runs.into_iter().flat_map(|run| run.touched) {
         let (sure, _) = bytes_of(code, &touch);
-        touch.bytes = (sure.end - sure.start) as u8;
+        touch.bytes = (sure.end - sure.start) as u32;
         if touch.bytes > 0 {
             touched.push(touch);
         }

@@ -97,12 +97,18 @@ fn every_operand_of_the_accesses_counts() {
         // The base, the guard, and the offset, which asynchronous copies have elsewhere.
         // The registers of a tensor map's place are uniform, and have nothing added.
         let is_tensor = access.space == Space::Tensor;
-        let bases = [24, 25, if is_tensor { 29 } else { 31 }].map(|bit| bits ^ 1 << bit);
+        let mut places = [24, 25, if is_tensor { 29 } else { 31 }];
+        if access.count.is_some() {
+            // The other place of a bulk copy is in shared memory, and the size has its register.
+            places =
+                if access.kind == AccessKind::CopyToShared { [24, 29, 64] } else { [32, 37, 64] };
+        }
+        let bases = places.map(|bit| bits ^ 1 << bit);
         let guards = [12, 13, 15].map(|bit| bits ^ 1 << bit);
         for other in bases.into_iter().chain(guards) {
             assert_ne!(text(architecture, address, other), expected);
         }
-        if is_tensor {
+        if is_tensor || access.count.is_some() {
             continue;
         }
         let offset = if access.kind == AccessKind::CopyToShared { 32..44 } else { 40..63 };

@@ -223,3 +223,62 @@ fn a_flag_may_be_the_condition_of_a_meeting() {
         assert_eq!(code(90, &program).may_wait(), waits, "{condition}");
     }
 }
+
+/// By a selector that is known a number of chosen bytes is within what it may be, and no wider than it is
+/// where the bytes follow each other.
+#[test]
+fn chosen_bytes_are_in_their_bounds() {
+    let thread = 0x000e_2e00_0000_2100_0000_0000_0005_7919_u128; // S2R R5, SR_TID.X
+    let block = 0x000e_2e00_0000_2500_0000_0000_0007_7919_u128; // S2R R7, SR_CTAID.X
+    // IMAD R5, R5, 0x1040a03, RZ and IMAD R7, R7, 0x7012345, RZ
+    let spread = |register: u128, by: u128| {
+        0x001f_e200_078e_02ff_0000_0000_0000_7824 | register << 16 | register << 24 | by << 32
+    };
+    // PRMT R6, R5, selector, R7
+    let choose =
+        |selector: u32| 0x000f_e200_0000_0007_0000_0000_0506_7816 | u128::from(selector) << 32;
+    let add = 0x001f_ca00_078e_0002_0000_0001_0602_7825_u128; // IMAD.WIDE.U32 R2, R6, 0x1, R2
+    let first = 0x000e_2200_0000_0a00_0000_8400_ff02_7b82_u128; // LDC.64 R2, c[0x0][0x210]
+    let mut state = 1_u64;
+    let selectors = (0..200).map(|_| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 40) as u32 & 0x7777
+    });
+    for selector in selectors.chain([0x3210, 0x5410, 0x4321, 0x7632, 0x4440, 0x8888, 0x0009]) {
+        let program = [
+            first,
+            thread,
+            block,
+            spread(5, 0x104_0a03),
+            spread(7, 0x701_2345),
+            choose(selector),
+            add,
+            STORE,
+            END,
+        ];
+        let code = code(90, &program);
+        let launch = Launch::new([29, 1, 1], [512, 1, 1], PLACE.to_le_bytes());
+        let spans = may_touch(&code, &launch).expect("known");
+        for place in 0..300_u32 {
+            let (block, thread) = ([place * 7 % 29, 0, 0], [place * 37 % 512, 0, 0]);
+            let run = execute(&code, &launch, block, thread, &mut |_, _| None, 20);
+            let at = run.touched[0].address;
+            assert!(spans[0].may_touch(&(at..at + 4)), "{selector:#x}: {at:#x} in {spans:x?}");
+            let [own, other] =
+                [thread[0].wrapping_mul(0x104_0a03), block[0].wrapping_mul(0x701_2345)];
+            let all = u64::from(other) << 32 | u64::from(own);
+            let byte = |at: u32| {
+                let chosen = selector >> (4 * at) & 15;
+                let byte = (all >> (8 * (chosen & 7))) as u8;
+                u64::from(if chosen < 8 { byte } else { (byte as i8 >> 7) as u8 })
+            };
+            assert_eq!(at - PLACE, (0..4).map(|at| byte(at) << (8 * at)).sum(), "{selector:#x}");
+        }
+    }
+    // The upper half is that of zero.
+    let program =
+        [first, thread, spread(5, 0x104_0a03), choose(0x5410) | 255 << 64, add, STORE, END];
+    let launch = Launch::new([1, 1, 1], [512, 1, 1], PLACE.to_le_bytes());
+    let spans = may_touch(&code(90, &program), &launch).expect("known");
+    assert_eq!(spans[0].bytes, Some(PLACE..PLACE + 0x1_0003));
+}

@@ -33,7 +33,7 @@ pub enum AccessKind {
     Reduce,
     /// Memory of a block becomes a copy of the global memory that is read.
     CopyToShared,
-    /// A bulk copy or something like it, whose address and size are not decoded.
+    /// A bulk copy or something like it, of which it is not decoded which bytes it copies.
     Unknown,
 }
 
@@ -64,6 +64,8 @@ pub struct Access {
     /// How many bytes: exactly, for reads and writes; for the others at most. One where the tensor map
     /// says how many.
     pub bytes: u8,
+    /// Of a bulk copy, how often so many bytes follow each other: the lower half of this register.
+    pub count: Option<Register>,
     /// Where, if it is known how it is computed: not of textures and surfaces, which have a handle.
     pub address: Option<Address>,
     /// It is meant for what other threads do at the same time, as a flag's: a load or store that is
@@ -116,8 +118,9 @@ fn fill_described(bits: Bits, to: &mut Instruction) -> Option<()> {
     };
     let kind = if is_write { AccessKind::Write } else { AccessKind::Read };
     let space = Space::Global;
-    let access =
-        Access { kind, space, bytes: size, address: None, strong: is_surface, signed: false };
+    let (address, count) = (None, None);
+    let strong = is_surface;
+    let access = Access { kind, space, bytes: size, count, address, strong, signed: false };
     to.operation = Operation::Access(access);
     if is_write {
         to.sources = vec![Operand::Register(bits.general(32)).into()];
@@ -184,12 +187,23 @@ fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
         0x1b4 | 0x1b8 => (CopyToShared, Tensor),
         0x1b5 => (Write, Tensor),
         0x1b6 => (Reduce, Tensor),
-        // Bulk copies, those with a reduction, and ahead of time.
-        0x1ba..=0x1bc => (Unknown, Global),
+        // Bulk copies, and those with a reduction. Where a mask says which bytes, they are not known.
+        0x1ba if bits.field(77, 91) == 0 && !bits.bit(72) => match bits.field(73, 75) {
+            1 => (CopyToShared, Global),
+            2 => (Write, Global),
+            3 => (Write, Shared),
+            _ => (Unknown, Global),
+        },
+        0x1bb if bits.field(72, 75) == 4 => (Reduce, Global),
+        0x1ba | 0x1bb => (Unknown, Global),
         _ => return None,
     };
+    let is_bulk = matches!(number, 0x1ba | 0x1bb) && kind != Unknown;
+    // Their register has the bytes divided by this, and multicast's mask above.
+    let count = is_bulk.then(|| bits.uniform(64));
     let bytes = match kind {
         _ if space == Tensor => 1,
+        _ if is_bulk => 16,
         Read | Write if matches!(number, 0x03b | 0x044) => match bits.field(72, 74) {
             0 => 4,
             1 => 8,
@@ -209,6 +223,10 @@ fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
     };
     let address = match (kind, space) {
         (Unknown, _) | (_, Shared | Local) => None,
+        (_, Global) if is_bulk => {
+            let uniform = Some(bits.uniform(if kind == CopyToShared { 24 } else { 32 }));
+            Some(Address { base: Register::Zero, wide: true, scale: 1, uniform, offset: 0 })
+        }
         // Maps for convolutions are of another kind, of which less is known.
         (_, Tensor) => (!bits.bit(82)).then_some(Address {
             base: Register::Zero,
@@ -222,12 +240,14 @@ fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
     let strong = match kind {
         _ if space == Tensor => false,
         // Weak, and of memory that nobody writes. The others have a scope.
-        Read | Write => matches!(space, Global | Generic) && !matches!(bits.field(77, 81), 0 | 4),
-        _ => matches!(kind, Atomic | Reduce),
+        Read | Write if !is_bulk => {
+            matches!(space, Global | Generic) && !matches!(bits.field(77, 81), 0 | 4)
+        }
+        _ => matches!(kind, Atomic | Reduce) && !is_bulk,
     };
     let signed =
         kind == Read && bytes < 4 && super::compute::width(bits).is_none_or(|width| width.1);
-    to.operation = Operation::Access(Access { kind, space, bytes, address, strong, signed });
+    to.operation = Operation::Access(Access { kind, space, bytes, count, address, strong, signed });
     match kind {
         Read if bytes == 32 => to.destination = Some(both(bits)),
         Read => {
@@ -251,7 +271,7 @@ fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
             }
         }
         // From shared memory.
-        Write | Reduce if space == Tensor => {}
+        Write | Reduce if space == Tensor || is_bulk => {}
         Write if bytes == 32 => {
             to.sources = [32, 16].map(|at| Operand::Register(bits.general(at)).into()).to_vec();
         }

@@ -5,8 +5,8 @@
 use std::fmt::{self, Display};
 
 use super::{
-    AccessKind, Comparison, Instruction, Junction, Operand, Operation, Predicate, Register, Source,
-    Space,
+    Access, AccessKind, Comparison, Instruction, Junction, Operand, Operation, Predicate, Register,
+    Source, Space,
 };
 
 impl Display for Register {
@@ -89,6 +89,9 @@ impl Display for Instruction {
                 )
                 .replace("+0x0]", "]"),
             )?;
+        }
+        if let Operation::Access(Access { count: Some(count), .. }) = self.operation {
+            item(&count)?;
         }
         if !matches!(self.operation, Operation::Other(_)) {
             for source in &self.sources {

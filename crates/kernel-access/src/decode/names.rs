@@ -96,7 +96,7 @@ enum Writes {
 }
 
 /// Numbers, names, and what is written. Where the kind of the numbers decides, the most.
-const OTHERS: [(u16, &str, Writes); 111] = {
+const OTHERS: [(u16, &str, Writes); 112] = {
     use Writes::{General, No, Uniform};
     [
         (0x003, "P2R", General(1)),
@@ -183,6 +183,8 @@ const OTHERS: [(u16, &str, Writes); 111] = {
         (0x1b2, "SYNCS", Uniform(2)),
         (0x1b7, "UTMACMDFLUSH", No),
         (0x1b9, "UTMACCTL", No),
+        // Ahead of time, to the cache.
+        (0x1bc, "UBLKPF", No),
         (0x1bd, "STAS", No),
         (0x1c5, "WARPGROUP", No),
         (0x1c7, "UCGABAR_ARV", No),
@@ -249,6 +251,7 @@ fn is_known(bits: Bits, name: &str) -> bool {
         "SYNCS" if bits.number() == 0x1b1 => bits.architecture >= 90 && form == 4,
         "SYNCS" => form == 2,
         "BPT" | "ARRIVES" | "UTMACMDFLUSH" | "UTMACCTL" | "WARPGROUP" | "USETMAXREG" => form == 4,
+        "UBLKPF" => bits.architecture >= 90 && form == 1,
         "UCGABAR_ARV" => matches!(form, 4 | 6),
         "QSPC" => form == 1,
         "STAS" => form == 6,

@@ -1,7 +1,7 @@
 //! Accesses to memory.
 
 use super::{Evaluator, Seen, State};
-use crate::decode::{Access, AccessKind, Instruction, Operand, Predicate, Source, Space};
+use crate::decode::{Access, AccessKind, Instruction, Operand, Predicate, Register, Source, Space};
 use crate::form::Form;
 use crate::instruction::after;
 use crate::tensor::{MAP, Map};
@@ -59,7 +59,9 @@ impl Evaluator<'_> {
                 Some(Ok(form)) if self.is_meeting(state, &form) => seen.is_of_launch = true,
                 Some(Ok(form)) => {
                     seen.bounds = self.symbols.bounds(&form, &state.facts);
-                    if let (Some(_), (Some(_), Some(_))) = (self.launch, seen.bounds) {
+                    if let Some(count) = access.count {
+                        seen.bounds.1 = self.last_of(state, &form, (count, access.bytes.into()));
+                    } else if let (Some(_), (Some(_), Some(_))) = (self.launch, seen.bounds) {
                         let bytes = i128::from(access.bytes);
                         seen.gaps = self.symbols.gaps(&form, &state.facts, bytes);
                     }
@@ -139,6 +141,23 @@ impl Evaluator<'_> {
             return Some(forms);
         }
         Some((0..count).map(|_| self.single(&words)).collect())
+    }
+
+    /// Where the last of so many bytes may be of those that follow each other as often as the lower half
+    /// of the register says.
+    fn last_of(
+        &mut self,
+        state: &State,
+        first: &Form,
+        (count, bytes): (Register, i128),
+    ) -> Option<i128> {
+        let count = self.register(state, count);
+        let last = match self.masked(state, &count, 0xffff) {
+            Some(count) => first.plus(bytes, &count)?.and(-bytes)?,
+            None => first.and(bytes * 0xfffe)?,
+        };
+        let [first, last] = [first, &last].map(|form| self.symbols.bounds(form, &state.facts).1);
+        first.zip(last).map(|(first, last)| first.max(last))
     }
 
     /// An access by a tensor map: of one among the parameters a launch says where the tensor is.

@@ -4,7 +4,7 @@ use super::truth::Truth;
 use super::{DOUBLE, Evaluator, State};
 use crate::decode::{Instruction, Operand, Operation, Predicate, Register};
 use crate::form::{Form, SINGLE};
-use crate::instruction::logic;
+use crate::instruction::{logic, permuted};
 use crate::words::Words;
 
 impl Evaluator<'_> {
@@ -362,6 +362,45 @@ impl Evaluator<'_> {
         let (mask, above) = (possible & lower, with(0) & !lower);
         let words = self.words_of(&sources);
         self.fresh((0, mask.into()), (0, SINGLE - 1), &words).and(above.into())
+    }
+
+    /// Four bytes of two numbers, by a selector that is known: of what is not a number no signs.
+    pub(super) fn permute(
+        &mut self,
+        state: &State,
+        sources: [&Form; 2],
+        selector: &Form,
+    ) -> Option<Form> {
+        let number = |form: &Form| form.as_number().map(|number| number.rem_euclid(SINGLE) as u32);
+        let selector = number(selector)?;
+        if let [Some(first), Some(third)] = sources.map(number) {
+            return Some(Form::number(permuted(first, selector, third).into()));
+        }
+        let chosen = [0, 4, 8, 12].map(|shift| selector >> shift & 15);
+        if chosen.iter().any(|byte| *byte > 7) {
+            return None;
+        }
+        let mut sum = Form::number(0);
+        let mut bytes = chosen.into_iter().zip(0_u32..).peekable();
+        while let Some((begin, to)) = bytes.next() {
+            // Bytes that follow each other in the same source.
+            let mut count = 1;
+            while begin % 4 + count < 4
+                && bytes.next_if(|(byte, _)| *byte == begin + count).is_some()
+            {
+                count += 1;
+            }
+            let from = begin % 4;
+            let form = self.number(state, sources.get(begin as usize / 4)?, false);
+            let mask = ((1_u64 << (8 * count)) - 1) << (8 * from);
+            let part = self.masked(state, &form, mask as u32)?;
+            let part = match to.checked_sub(from) {
+                Some(up) => part.times(1 << (8 * up))?,
+                None => self.symbols.quotient(&part, 1 << (8 * (from - to)), &state.facts)?,
+            };
+            sum = sum.plus(1, &part)?;
+        }
+        Some(sum)
     }
 
     /// The bits of a form that a mask lets through.

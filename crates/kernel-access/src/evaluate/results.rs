@@ -4,7 +4,7 @@ use super::truth::{Truth, by_table, joined_by};
 use super::{DOUBLE, Evaluator, State};
 use crate::decode::{Instruction, Junction, Operand, Operation, Register};
 use crate::form::{Form, SINGLE};
-use crate::instruction::{ZERO, after, permuted, registers_of_a_source};
+use crate::instruction::{ZERO, after, registers_of_a_source};
 use crate::words::{MEMORY, Words};
 
 /// Instructions whose result is a number with a fraction, or numbers packed: never an address.
@@ -121,16 +121,8 @@ impl Evaluator<'_> {
                 return (vec![form], vec![truth]);
             }
             Operation::Permute => {
-                let numbers = [0, 1, 2].map(|at| {
-                    let number = self.value(state, operand(at)).as_number()?;
-                    Some(number.rem_euclid(SINGLE) as u32)
-                });
-                match numbers {
-                    [Some(first), Some(selector), Some(third)] => {
-                        Some(vec![Form::number(permuted(first, selector, third).into())])
-                    }
-                    _ => None,
-                }
+                let [first, selector, third] = [0, 1, 2].map(|at| self.value(state, operand(at)));
+                self.permute(state, [&first, &third], &selector).map(|form| vec![form])
             }
             Operation::Select { wide } => {
                 let chosen = one.predicates_read.first();

@@ -203,13 +203,21 @@ impl State<'_> {
             }
             Some(place.wrapping_add(i64::from(address.offset) as u64))
         });
+        // All of it, or none at all.
+        let size = match access.count {
+            Some(count) => self.register(count).map(|count| 16 * (count & 0xffff)),
+            None => Some(access.bytes.into()),
+        };
+        let place = place.filter(|_| size.is_some());
         let writes = !matches!(access.kind, AccessKind::Read | AccessKind::CopyToShared);
         let global = matches!(access.space, Space::Global | Space::Generic);
         if let Some(address) = place
             && holds == Some(true)
         {
-            let Access { kind, bytes, strong, .. } = access;
-            self.touched.push(Touch { at, kind, address, bytes, strong });
+            let Access { kind, strong, .. } = access;
+            if let Some(bytes @ 1..) = size {
+                self.touched.push(Touch { at, kind, address, bytes, strong });
+            }
             // Of a part of a register the instruction does not tell how it is extended.
             let is_followed = (4..=16).contains(&access.bytes);
             if access.kind == AccessKind::Read && global && !self.wrote && is_followed {

@@ -10,7 +10,7 @@ use crate::arithmetic::s32;
 use crate::text::{HEAD, code};
 
 /// The accesses of a thread, each with its first byte and how many there are.
-fn touched(text: &str, parameters: &[u8]) -> Vec<(AccessKind, u64, u8)> {
+fn touched(text: &str, parameters: &[u8]) -> Vec<(AccessKind, u64, u32)> {
     let code = code(text).unwrap_or_else(|error| panic!("{error}: {text}"));
     let launch = Launch::new([1; 3], [1; 3], parameters);
     let run = execute(&code, &launch, [0; 3], [0; 3], &mut |_, _| None, 1000);
