@@ -68,7 +68,10 @@ bindings::for_each_other_function!(more);
 macro_rules! __passing {
     (returns $code:ty) => {
         /// A value of this type is passed as one of `T`; behind a pointer the two have one layout.
-        #[diagnostic::on_unimplemented(message = "`{Self}` is not passed as the driver's `{T}`")]
+        #[diagnostic::on_unimplemented(
+            message = "`{Self}` is not passed as the driver's `{T}`",
+            note = "if the type is new here, and is passed so, add it to `__passing!` in this crate"
+        )]
         pub(crate) trait PassedAs<T> {}
 
         /// A function that can be called as one of the type `F`.
