@@ -160,6 +160,7 @@ fn functions_that_run_at_once_have_their_own_accesses() {
             feed.observer_mut().thread = ThreadId(place);
             feed.function_ends(place);
         }
+        assert_eq!(feed.runs_function(ThreadId(reads)), ends != Some(reads));
         feed.observer_mut().thread = ThreadId(reads);
         feed.begin("load", 2, None);
         feed.host(&[Access::read(PINNED + 64 * reads, 64)]);
@@ -191,6 +192,27 @@ fn launches_are_not_after_those_of_a_graph_that_is_gone() {
             launch(feed, B);
         });
         assert_eq!(found, usize::from(!same), "the same graph: {same}");
+    }
+}
+
+/// An update gives an executable graph the nodes of another graph, whatever it had before: a signal of
+/// which each launch has its own has these put together anew at the launch.
+#[test]
+fn an_updated_graph_has_nothing_of_before() {
+    for updated in [true, false] {
+        let found = findings(|feed| {
+            let signal = GraphWork::Signal(Semaphore::new(true), 0);
+            let work = vec![signal, GraphWork::Work(vec![Access::write(DEVICE, 64)])];
+            feed.graph(GraphId(1), vec![GraphNode { work, after: vec![] }]);
+            feed.graph(GraphId(2), vec![]);
+            if updated {
+                feed.graph_copy(GraphId(2), GraphId(1));
+            }
+            feed.launch(A, GraphId(1));
+            feed.launched();
+            feed.write(B, None, &[Access::write(DEVICE, 64)]);
+        });
+        assert_eq!(found, usize::from(!updated), "updated: {updated}");
     }
 }
 

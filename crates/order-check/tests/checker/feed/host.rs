@@ -3,7 +3,7 @@
 use crate::feed::{A, B, Caller, DEVICE, EVENT, PINNED, findings};
 use cuda_order_check_engine::StreamKind::NonBlocking;
 use cuda_order_check_engine::feed::{Creator, Feed, Memory};
-use cuda_order_check_engine::{Access, AccessKind, Cell, ContextId, HostOrder, Options};
+use cuda_order_check_engine::{Access, AccessKind, Cell, Compare, ContextId, HostOrder, Options};
 
 /// A stream sets a flag in pinned memory behind its work; the next call is in another stream.
 #[test]
@@ -174,6 +174,23 @@ fn a_word_of_another_size_is_not_compared() {
             7
         });
         assert_eq!(loads, usize::from(written == awaited), "{written} bytes, and {awaited}");
+    }
+}
+
+/// A word of four bytes is the same whatever the caller has beside them: the host has stored another
+/// one, for which a stream waits, or none.
+#[test]
+fn a_word_has_no_more_than_its_bytes() {
+    let cell = Cell { address: PINNED, bytes: 4 };
+    for (now, expected) in [(7, 0), (8, 1)] {
+        let found = findings(|feed| {
+            feed.write(A, None, &[Access::write(DEVICE, 64)]);
+            feed.word_written(cell, 1 << 32 | 7);
+            feed.find_stored(cell, || now);
+            feed.wait_value(B, cell, now, Compare::Equal);
+            feed.write(B, None, &[Access::write(DEVICE, 64)]);
+        });
+        assert_eq!(found, expected, "{now}");
     }
 }
 
