@@ -90,7 +90,7 @@ impl Running<'_> {
 
     /// Virtual time has moved with a copy: who is done by now goes on.
     pub(crate) fn time_moved(&mut self) {
-        if !self.engine.busy.is_empty() && self.engine.clock.is_virtual() {
+        if !self.engine.busy.is_empty() {
             self.end_busy();
         }
     }

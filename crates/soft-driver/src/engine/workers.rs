@@ -252,7 +252,6 @@ fn pool_thread(machine: &'static Machine, epoch: u64) {
                     return;
                 }
                 state.feed(|feed, _| work.ends(feed));
-                state.engine.clock.advance(work.virtual_ns());
             }
             Work::Device(work) => {
                 // It is code of the program, and calls nothing of the driver.
@@ -270,7 +269,6 @@ fn pool_thread(machine: &'static Machine, epoch: u64) {
             Work::Host(_) | Work::Destroy(_) => {}
         }
         state.running().finish(stream, id);
-        state.running().time_moved();
     }
 }
 
@@ -315,6 +313,42 @@ fn ticker_thread(machine: &'static Machine, epoch: u64) {
         if !state.engine.schedule.prompt && had > SILENCE {
             state.running().step_at_random();
             state.engine.waiters.wake();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Engine;
+    use crate::engine::work::Task;
+    use crate::machine::handles::{Kind, Table};
+    use crate::machine::misuse::Misuses;
+    use crate::memory::allocations::Allocations;
+
+    /// A stream may have the place of one that is gone, whose job is under way: that job's end and its
+    /// error are not the stream's, nor is a failure of the stream's context the job's.
+    #[test]
+    fn a_job_is_one_of_its_own_stream() {
+        const CODE: CUresult = CUresult::CUDA_ERROR_LAUNCH_FAILED;
+        for (id, own) in [(7, true), (6, false)] {
+            let (mut engine, misuses) = (Engine::new(0), Misuses::new());
+            let (mut streams, mut memory) = (Table::new(Kind::Stream, 0), Allocations::new(0));
+            engine.contexts.add(0, 0x10);
+            let stream = engine.contexts.new_stream(0, 7, (0, 0), false, 1);
+            let (stream, _) = streams.insert(1, stream).expect("there is room");
+            let (engine, streams, memory) = (&mut engine, &mut streams, &mut memory);
+            let mut all = Running { engine, streams, memory, feed: None, misuses: &misuses };
+            all.push(stream, Task::Running);
+            all.engine.busy.until.insert((9, 1), (stream, id));
+            all.end_busy_of_failed();
+            assert_eq!(all.engine.busy.is_empty(), !own, "nobody waits for who is gone");
+            all.go_on(stream, id);
+            assert_eq!(all.streams[stream].has_work(), !own);
+            all.fail_context_of(stream, id, CODE);
+            assert_eq!(all.engine.contexts.failure(0), own.then_some(CODE));
+            all.fail(0, CODE);
+            assert_eq!(all.failure_of(stream, id), own.then_some(CODE));
         }
     }
 }

@@ -146,6 +146,22 @@ fn time_passes_after_copies_and_functions() {
     }
 }
 
+/// A copy takes its time, by the end of which a busy stream may be over.
+#[test]
+fn a_copy_moves_the_time_of_busy_streams() {
+    let raw = Raw::with(SoftDriver::builder().time(Time::Virtual));
+    let [busy, copies] = [(); 2].map(|()| raw.stream(1));
+    let mut memory = 0;
+    assert_eq!(unsafe { (raw.cuMemAlloc_v2)(&mut memory, 1 << 20) }.0, OK);
+    for (ns, is_over) in [(1024, true), (1025, false)] {
+        raw.keep_busy(busy, Duration::from_nanos(ns));
+        assert_eq!(unsafe { (raw.cuMemsetD8Async)(memory, 1, 1 << 20, copies) }.0, OK);
+        assert_eq!(raw.busy(busy), !is_over, "{ns} ns");
+        raw.sync(busy);
+    }
+    assert_eq!(unsafe { (raw.cuMemFree_v2)(memory) }.0, OK);
+}
+
 #[test]
 fn a_graph_can_be_busy() {
     own_process!();

@@ -3,7 +3,7 @@
 use std::sync::mpsc::channel;
 use std::task::{Context as Task, Poll, Waker};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cuda_events::sys::CUresult;
 use cuda_events::{
@@ -125,10 +125,13 @@ fn loops_of_questions_take_part() {
         machine.soft.busy(&stream, 4 * SECOND);
         let begun = machine.clock.now();
         let now = || machine.clock.now() - begun;
-        for _ in 0..4 {
-            assert!(event.query().unwrap().is_pending());
+        for _ in 0..8 {
+            for _ in 0..4 {
+                assert!(event.query().unwrap().is_pending());
+            }
+            drop(machine.stream());
         }
-        assert_eq!(now(), Duration::ZERO, "a question is no wait");
+        assert_eq!(now(), Duration::ZERO, "a question is no wait, nor are more with other calls");
         while event.query().unwrap().is_pending() {}
         assert_eq!(now(), SECOND);
         assert!(first.is_done());
@@ -302,6 +305,18 @@ fn waits_in_a_failed_context_end() {
             let error = wait().expect_err("the context has failed");
             assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_LAUNCH_FAILED), "{at}");
         }
+    }
+}
+
+/// Nobody waits for ever for a driver that is gone.
+#[test]
+fn time_is_real_after_the_end() {
+    let Machine { soft, clock, context } = Machine::new(Scheduler::Prompt);
+    drop((context, soft));
+    let (end, begun) = (clock.now(), Instant::now());
+    while clock.now() < end + Duration::from_millis(2) {
+        clock.wait(end + HOUR);
+        assert!(begun.elapsed() < Duration::from_secs(120), "time stands still");
     }
 }
 
