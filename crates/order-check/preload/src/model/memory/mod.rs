@@ -55,7 +55,6 @@ pub(crate) fn resource_unmapped(watch: &mut Watch, stream: StreamId, resource: H
 /// A context ends, with the memory that it has. Its work is over.
 pub(crate) fn context_ends(watch: &mut Watch, context: Handle) {
     stop_watching_copies(watch);
-    watch.stop_looking();
     watch.kernels.unloaded();
     watch.kernels.images.context_ends(context);
     watch.memory.modules.retain(|_, (_, own)| *own != context);

@@ -87,10 +87,7 @@ impl Watch {
                 }
             }
             self.has_seen(pending);
-            if now != old
-                && cell.address.is_multiple_of(u64::from(cell.bytes))
-                && matches!(cell.bytes, 4 | 8)
-            {
+            if now != old {
                 self.feed.word_written(cell, now);
             }
         }
