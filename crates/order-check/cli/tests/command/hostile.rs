@@ -474,3 +474,48 @@ int main(int count, char **words)
     return 0;
 }
 "#;
+
+/// The stack of the interpreter is that of the load itself, in a program that gives the interpreter's
+/// functions.
+#[test]
+fn a_load_in_pinned_memory_has_the_stack_of_python() {
+    let Some(folder) = program("python", PYTHON) else { return };
+    let (done, errors) = run_compiled(&folder, &[], &["./python"]);
+    assert!(done.status.success(), "{:?}: {errors}", done.status);
+    assert!(errors.contains("order check: 1 finding in"), "{errors}");
+    assert!(errors.contains("train.py:7 (step) reads what train.py:5 (step) writes"), "{errors}");
+}
+
+const PYTHON: &str = r#"
+static int state, line;
+
+void *PyGILState_GetThisThreadState(void)
+{
+    return &state;
+}
+
+void _Py_DumpTraceback(int file, void *own)
+{
+    if (own == &state)
+        dprintf(file, "  File \"train.py\", line %d in step\n", line);
+}
+
+int main(void)
+{
+    typedef unsigned long long address;
+    enum { BYTES = 65536 };
+    address device;
+    volatile char *pinned;
+    begin();
+    GOOD("cuMemAlloc_v2", (address *, size_t), (&device, BYTES));
+    GOOD("cuMemHostAlloc", (volatile char **, size_t, unsigned), (&pinned, BYTES, 0));
+    line = 5;
+    GOOD("cuMemcpyDtoHAsync_v2", (volatile char *, address, size_t, void *),
+         (pinned, device, BYTES, stream));
+    line = 7;
+    (void)pinned[5];
+    line = 9;
+    GOOD("cuStreamSynchronize", (void *), (stream));
+    return 0;
+}
+"#;

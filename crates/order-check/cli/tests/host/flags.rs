@@ -223,8 +223,15 @@ pub(super) fn flag_without_news(p: &Program) {
     // SAFETY: memory of the program. The library does not see this call.
     let read = unsafe { libc::syscall(libc::SYS_getrandom, flag.word, 8, 0) };
     assert_eq!(read, 8, "{}", std::io::Error::last_os_error());
-    p.download(0, LARGE);
+    // As are those of two copies.
+    p.download(0, 8);
+    p.download(LARGE, 8);
     p.synchronize();
+    for at in [0, LARGE] {
+        // SAFETY: as above.
+        let read = unsafe { libc::syscall(libc::SYS_getrandom, p.at(at), 8, 0) };
+        assert_eq!(read, 8, "{at}: {}", std::io::Error::last_os_error());
+    }
 }
 
 /// A batch sets its flag back, once the host lets it.

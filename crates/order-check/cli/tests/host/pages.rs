@@ -147,6 +147,22 @@ pub(super) fn nothing_to_read(p: &Program) {
     p.read(5);
 }
 
+/// The program ends, and makes no other call.
+pub(super) fn last_access(p: &Program) {
+    p.download(0, LARGE);
+    p.wait();
+    p.read(5);
+    if !p.good {
+        std::process::exit(0);
+    }
+}
+
+/// More than can be watched.
+pub(super) fn too_many_copies(p: &Program) {
+    (0..260).for_each(|at| p.download(496 * at, 16));
+    p.synchronize();
+}
+
 /// The same copy again and again: its pages are protected once, and lifted once.
 pub(super) fn same_copy(p: &Program) {
     (0..10).for_each(|_| p.download(0, LARGE));

@@ -30,6 +30,13 @@ pub(super) fn own_faults(p: &Program) {
         assert_eq!(libc::sigaction(libc::SIGSEGV, &action, &mut old), 0);
         assert_eq!(old.sa_sigaction, action.sa_sigaction);
         assert_eq!(old.sa_flags & libc::SA_SIGINFO, libc::SA_SIGINFO);
+        // What another one replaces is what was there, and that one has the flags that it is set with.
+        let own = action.sa_sigaction;
+        let other: extern "C" fn(c_int) = reads_in_handler;
+        assert_eq!(libc::signal(libc::SIGSEGV, other as *const () as usize), own);
+        assert_eq!(libc::sigaction(libc::SIGSEGV, &action, &mut old), 0);
+        let is_other = old.sa_sigaction == other as *const () as usize;
+        assert_eq!((is_other, old.sa_flags & libc::SA_RESTART), (true, libc::SA_RESTART));
         page.cast::<u8>().write_volatile(1);
         assert_eq!(FAULTS.load(Ordering::Relaxed), 1);
         p.any_call();

@@ -84,3 +84,74 @@ pub(crate) fn failed(name: &'static str, stream: Option<Handle>, code: Code) {
         }
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::uses;
+    use crate::call::{Call, OK};
+    use crate::hooks::declare::take_findings;
+    use crate::hooks::events;
+    use crate::hooks::tests::with_context;
+
+    const CALL: Call = Call { name: "cuEventSynchronize", per_thread: false };
+    const EVENT: usize = 0x1230;
+
+    /// It is there after a call that has not destroyed it, and if another one has its handle: also one
+    /// that no hook has created.
+    #[test]
+    fn an_object_that_is_there_may_be_used() {
+        let _turn = crate::hooks::tests::TURN.lock();
+        type Step = fn();
+        let there: [Step; 3] = [
+            || _ = events::destroy(&CALL, || 1, EVENT),
+            || {
+                events::destroy(&CALL, || OK, EVENT);
+                events::create(&CALL, || OK, &mut { EVENT });
+            },
+            || {
+                events::destroy(&CALL, || OK, EVENT);
+                events::record(&CALL, || OK, EVENT, 0x100);
+            },
+        ];
+        let gone: Step = || _ = events::destroy(&CALL, || OK, EVENT);
+        for (at, (step, found)) in
+            there.map(|step| (step, 0)).into_iter().chain([(gone, 1)]).enumerate()
+        {
+            with_context();
+            events::create(&CALL, || OK, &mut { EVENT });
+            step();
+            uses("cuEventQuery", EVENT);
+            assert_eq!(take_findings().len(), found, "{at}");
+        }
+    }
+
+    /// The end of one wait is not that of another thread's, nor that of this thread's for another event.
+    #[test]
+    fn an_object_is_waited_for_until_the_last_wait_is_over() {
+        let _turn = crate::hooks::tests::TURN.lock();
+        let aside = |run: fn()| std::thread::spawn(run).join().expect("no panic");
+        let destroys: fn() = || _ = events::destroy(&CALL, || OK, EVENT);
+        let waits: fn() = || _ = events::synchronize(&CALL, || OK, EVENT);
+        let elsewhere: fn() = || _ = events::synchronize(&CALL, || OK, EVENT + 16);
+        for (here, within, after, found) in [
+            (elsewhere, destroys, waits, 1),
+            ((|| ()) as fn(), destroys, waits, 1),
+            (elsewhere, waits, destroys, 0),
+        ] {
+            with_context();
+            for at in [0, 16] {
+                events::create(&CALL, || OK, &mut { EVENT + at });
+            }
+            let real = || {
+                aside(waits);
+                here();
+                aside(within);
+                OK
+            };
+            events::synchronize(&CALL, real, EVENT);
+            assert_eq!(take_findings().len(), found);
+            aside(after);
+            assert_eq!(take_findings().len(), 0);
+        }
+    }
+}

@@ -273,3 +273,64 @@ pub(crate) fn allocate_rows(
         watch.allocated(address, pitch * height, Memory::Device);
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use core::ffi::{CStr, c_uint, c_void};
+    use std::sync::atomic::{AtomicI32, Ordering};
+
+    use cuda_order_check_engine::feed::Memory;
+
+    use super::{allocate, register};
+    use crate::call::{Address, Call, Code, OK};
+    use crate::settings::Settings;
+    use crate::start::start;
+    use crate::walk::locked;
+
+    const CALL: Call = Call { name: "cuMemAllocManaged", per_thread: false };
+
+    static CONCURRENT: AtomicI32 = AtomicI32::new(0);
+
+    extern "C" fn device(device: *mut i32) -> Code {
+        // SAFETY: a place for the answer.
+        unsafe { *device = 0 };
+        OK
+    }
+
+    extern "C" fn attribute(value: *mut i32, attribute: c_uint, _: i32) -> Code {
+        /// `CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS`.
+        const OF_MANAGED: c_uint = 89;
+        let concurrent = CONCURRENT.load(Ordering::Relaxed);
+        // SAFETY: as above.
+        unsafe { *value = i32::from(attribute != OF_MANAGED || concurrent == 1) };
+        OK
+    }
+
+    /// Where the host must not touch managed memory while the device is busy, the system sees to it.
+    /// Other memory of the host is watched unless it is unusual: a load or a store there may do more.
+    #[test]
+    fn memory_of_the_host_is_watched() {
+        let _turn = crate::hooks::tests::TURN.lock();
+        let resolve = |name: &CStr| match name.to_bytes() {
+            b"cuCtxGetDevice" => device as *mut c_void,
+            b"cuDeviceGetAttribute" => attribute as *mut c_void,
+            _ => core::ptr::null_mut(),
+        };
+        const AT: Address = 0x1000_0000_0000;
+        for concurrent in [0, 1] {
+            CONCURRENT.store(concurrent, Ordering::Relaxed);
+            let watched = |gives: &dyn Fn()| {
+                start(&resolve, &Settings::from_text("log=/dev/null").expect("it is valid"));
+                gives();
+                locked(|watch| watch.pinned.regions.len()).expect("it watches")
+            };
+            let given = |memory| watched(&|| _ = allocate(&CALL, || OK, &mut { AT }, 64, memory));
+            let all = [Memory::Device, Memory::Host, Memory::Managed].map(given);
+            assert_eq!(all, [0, 1, concurrent as usize]);
+            // Portable, mapped, of an I/O space, and for reading alone.
+            let registered = [1, 2, 4, 8, 1 | 8]
+                .map(|flags| watched(&|| _ = register(&CALL, || OK, AT, 64, flags)));
+            assert_eq!(registered, [1, 1, 0, 0, 0]);
+        }
+    }
+}

@@ -203,6 +203,7 @@ fn default_streams_end_with_their_context() {
     let (first, same) = (stream(), stream());
     assert!(first.is_some() && first == same, "{first:?} {same:?}");
     streams::context_destroy(&CALL, || OK, 77);
+    assert_eq!(locked(|watch| watch.contexts.devices.len()), Some(0));
     let [first, other] = [first, stream()].map(|stream| stream.expect("it is seen"));
     assert!(first.iter().all(|stream| !other.contains(stream)), "{first:?} {other:?}");
 }

@@ -555,8 +555,29 @@ mod tests {
 
     use super::{
         MOST_WALKS, SEGV_ACCERR, WALKS, accesses, action_of, is_explained, note, on_fault,
-        own_action,
+        own_action, protection,
     };
+    use crate::pinned::protection::{PAGE, Use};
+
+    /// Where the address of a fault is.
+    const ADDRESS: usize = 16;
+
+    /// An entry for a page that can be closed to stores and not be opened again, until it is removed.
+    fn with_entry<R>(run: impl FnOnce(usize) -> R) -> R {
+        let file = std::fs::File::open("/proc/self/exe").expect("Linux has it");
+        let (file, read) = (std::os::fd::AsRawFd::as_raw_fd(&file), libc::PROT_READ);
+        // SAFETY: a new mapping of a file, which nobody else has.
+        unsafe {
+            let page = libc::mmap(core::ptr::null_mut(), PAGE, read, libc::MAP_SHARED, file, 0);
+            let at = page.expose_provenance();
+            let used = Use { bytes: [at, at + 8], writes: false, rows: false };
+            let entry = protection::add(used, [at, at + PAGE]).expect("there is place");
+            let result = run(at);
+            protection::remove(entry);
+            libc::munmap(page, PAGE);
+            result
+        }
+    }
 
     fn has(action: &libc::sigaction, signal: c_int) -> bool {
         // SAFETY: a set of signals.
@@ -587,10 +608,29 @@ mod tests {
         }
     }
 
-    /// An access that no entry explains is tried again once: another thread may have lifted the page.
+    /// The program may be about to look at the error of its last call.
+    #[test]
+    fn a_fault_leaves_the_error_as_it_is() {
+        let _turn = crate::hooks::tests::TURN.lock();
+        let error = with_entry(|page| {
+            let mut info = [0_usize; size_of::<libc::siginfo_t>() / size_of::<usize>()];
+            (info[1], info[ADDRESS / size_of::<usize>()]) = (SEGV_ACCERR as usize, page);
+            // SAFETY: the system's structure for a fault, and registers that are all 0.
+            unsafe {
+                let mut registers = core::mem::zeroed::<libc::ucontext_t>();
+                *libc::__errno_location() = libc::EDOM;
+                on_fault(libc::SIGSEGV, info.as_mut_ptr().cast(), (&raw mut registers).cast());
+                *libc::__errno_location()
+            }
+        });
+        assert_eq!(error, libc::EDOM);
+    }
+
+    /// An access that no entry explains is tried again once, and again once an entry has gone: another
+    /// thread may have lifted the page.
     #[test]
     fn a_fault_without_a_cause_is_tried_again_once() {
-        const ADDRESS: usize = 16;
+        let _turn = crate::hooks::tests::TURN.lock();
         let explained = |code: c_int, address: usize| {
             let mut info = [0_usize; size_of::<libc::siginfo_t>() / size_of::<usize>()];
             info[1] = code as usize;
@@ -598,9 +638,13 @@ mod tests {
             // SAFETY: the system's structure for a fault, and registers that are all 0.
             unsafe { is_explained(info.as_ptr().cast(), &core::mem::zeroed()) }
         };
-        let all = [(SEGV_ACCERR, 0x10), (SEGV_ACCERR, 0x10), (SEGV_ACCERR, 0x20), (1, 0x30)];
-        let tried = std::thread::spawn(move || all.map(|(code, at)| explained(code, at)));
-        assert_eq!(tried.join().expect("no panic"), [true, false, true, false]);
+        let all = [(SEGV_ACCERR, 0x10), (SEGV_ACCERR, 0x10), (1, 0x30), (SEGV_ACCERR, 0x20)];
+        let tried = std::thread::spawn(move || {
+            let before = all.map(|(code, at)| explained(code, at));
+            with_entry(|_| ());
+            (before, explained(SEGV_ACCERR, 0x20))
+        });
+        assert_eq!(tried.join().expect("no panic"), ([true, false, false, true], true));
     }
 
     /// The stack begins with the instruction, or has it alone: if it is not there, and after many.

@@ -621,6 +621,9 @@ mod tests {
         assert_eq!(state(other), Some((None, false)));
         [written, index, other].into_iter().for_each(remove);
         assert!(!any() && readable(word));
+        // What cannot be protected takes no place.
+        let used = Use { bytes: [word, word + 8], writes: false, rows: false };
+        assert_eq!((add(used, [word, word + PAGE]), any()), (None, false));
         // SAFETY: mapped above.
         unsafe { libc::munmap(core::ptr::with_exposed_provenance_mut(memory), 8 * PAGE) };
     }

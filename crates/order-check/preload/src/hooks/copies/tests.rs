@@ -4,6 +4,7 @@
 use core::ffi::{CStr, c_uint, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
+use cuda_order_check_engine::StreamId;
 use cuda_order_check_engine::feed::Memory;
 
 use super::{batch, copy, peer, set};
@@ -41,6 +42,9 @@ extern "C" fn device(device: *mut i32) -> Code {
 }
 
 extern "C" fn attribute(value: *mut u32, which: c_uint, address: Address) -> Code {
+    if address < HERE {
+        return 1;
+    }
     // SAFETY: as above.
     unsafe {
         *value = match which {
@@ -213,5 +217,21 @@ fn a_copy_between_contexts_is_after_the_work_of_each() {
                 assert_eq!(take_findings().len(), expected, "{contexts:x?} {at} {is_before}");
             }
         }
+    }
+}
+
+/// It returns when its stream is done if any of its copies is to ordinary memory.
+#[test]
+fn a_batch_waits_for_ordinary_memory() {
+    let _turn = crate::hooks::tests::TURN.lock();
+    let [own, to_host] = [[HERE, HERE + 512], [0x1000, HERE + 1024]];
+    for (pairs, waits) in [(&[own][..], false), (&[own, to_host], true), (&[to_host, own], true)] {
+        let [stream, ..] = anew();
+        in_batch(stream, pairs);
+        let is_over = locked(|watch| {
+            let work = watch.feed.await_stream(StreamId(stream as u64));
+            watch.feed.host_is_after(&work)
+        });
+        assert_eq!(is_over, Some(waits), "{pairs:x?}");
     }
 }

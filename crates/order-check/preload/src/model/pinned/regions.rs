@@ -121,8 +121,8 @@ impl Pinned {
     /// these bytes, or they are no plain memory.
     pub(crate) fn is_shared(&self, address: u64) -> bool {
         let Some((base, region)) = self.region(address) else { return true };
-        if !region.registered || region.managed {
-            return region.managed;
+        if !region.registered {
+            return false;
         }
         *region.shared.get_or_init(|| {
             let maps = std::fs::read("/proc/self/maps");
@@ -182,7 +182,6 @@ impl Pinned {
             protection::remove(index);
         }
         protection::forget_all();
-        self.submitted.clear();
         pinned::stop();
         self.state = State::Off(reason);
     }
@@ -311,7 +310,7 @@ pub(crate) fn text_of(file: core::ffi::c_int) -> Option<String> {
 mod tests {
     use std::cell::OnceCell;
 
-    use super::{Pinned, Region, are_private, counted};
+    use super::{Pinned, Region, State, are_private, counted, text_of};
     use crate::pinned::protection::PAGE;
 
     #[test]
@@ -350,6 +349,49 @@ mod tests {
             |at| format!("host: {} a copy or kernel was not watched: ", counted(at, "times"));
         assert_eq!(lines.len(), 5);
         assert!((1..).zip(&lines).all(|(at, line)| line.starts_with(&begins(at))), "{lines:?}");
+        // That the class is off matters to who has such memory.
+        let mut pinned = Pinned::new();
+        pinned.state = State::Off("a reason");
+        assert_eq!(pinned.lines(), [""; 0]);
+        insert(&mut pinned, 0x1000, 8);
+        assert_eq!(pinned.lines(), ["host: accesses of the host are not checked: a reason"]);
+    }
+
+    fn insert(pinned: &mut Pinned, address: u64, bytes: u64) {
+        let shared = OnceCell::new();
+        pinned.regions.insert(address, Region { bytes, registered: false, managed: false, shared });
+    }
+
+    /// The byte behind it is no memory of the driver: a load there may have any effect.
+    #[test]
+    fn memory_has_its_bytes_alone() {
+        let mut pinned = Pinned::new();
+        insert(&mut pinned, 0x1000, 0x100);
+        insert(&mut pinned, 0x1200, 1);
+        for (at, begin) in [
+            (0xfff, None),
+            (0x1000, Some(0x1000)),
+            (0x10ff, Some(0x1000)),
+            (0x1100, None),
+            (0x1200, Some(0x1200)),
+            (0x1201, None),
+        ] {
+            assert_eq!(pinned.region(at).map(|(begin, _)| begin), begin, "{at:#x}");
+            assert_eq!(pinned.may_be_read(at), begin.is_some(), "{at:#x}");
+        }
+    }
+
+    /// As the handler of a fault leaves it.
+    #[test]
+    fn what_python_has_printed_is_read_from_its_begin() {
+        let text = "a stack";
+        // SAFETY: a name, flags of the call, and a text with its length.
+        let file = unsafe {
+            let file = libc::memfd_create(c"stack".as_ptr(), libc::MFD_CLOEXEC);
+            assert_eq!(libc::write(file, text.as_ptr().cast(), text.len()), text.len() as isize);
+            file
+        };
+        assert_eq!((text_of(file).as_deref(), text_of(-1)), (Some(text), None));
     }
 
     /// Pages with other things of the program are never protected.

@@ -154,9 +154,23 @@ impl Values {
 
 #[cfg(test)]
 mod tests {
-    use cuda_order_check_engine::Compare;
+    use cuda_order_check_engine::{Cell, Compare};
 
-    use super::compare;
+    use super::{compare, load};
+
+    /// Wherever they are, and no byte beside them.
+    #[test]
+    fn a_load_has_so_many_bytes() {
+        let memory: [u64; 2] = core::array::from_fn(|word| {
+            u64::from_le_bytes(core::array::from_fn(|at| (8 * word + at + 1) as u8))
+        });
+        let first = memory.as_ptr().expose_provenance() as u64;
+        for (at, bytes) in (0..8).flat_map(|at| (1..=8).map(move |bytes| (at, bytes))) {
+            let all = (0..u64::from(bytes)).rev().map(|byte| at + byte + 1);
+            let expected = all.fold(0, |value, byte| value << 8 | byte);
+            assert_eq!(load(Cell { address: first + at, bytes }), expected, "{bytes} at {at}");
+        }
+    }
 
     /// Beside the way to compare there may be `CU_STREAM_WAIT_VALUE_FLUSH`.
     #[test]
