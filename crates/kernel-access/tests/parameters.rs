@@ -91,8 +91,8 @@ fn an_instruction_that_could_read_anything_makes_it_unknown() {
         };
         let at = code.len();
         assert_eq!(with(0x71ff), Err(Unread::Instruction(at)));
-        // A bulk copy, a call of an unknown place, a bank whose address is in a register.
-        assert_eq!(with(0x0011_d800_0800_0207_0000_001c_0800_73ba), Err(Unread::Description(at)));
+        // A bulk copy by a mask, a call of an unknown place, a bank whose address is in a register.
+        assert_eq!(with(0x0011_d800_0810_0407_0000_001c_0800_73ba), Err(Unread::Description(at)));
         assert_eq!(with(0x0000_0000_0000_7943), Err(Unread::Call(at)));
         assert_eq!(with(0x000f_e200_0800_0f00_0000_5800_0000_7a02), Err(Unread::Address(at)));
         // A barrier, whose form is that of a constant elsewhere.

@@ -188,13 +188,13 @@ fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
         0x1b5 => (Write, Tensor),
         0x1b6 => (Reduce, Tensor),
         // Bulk copies, and those with a reduction. Where a mask says which bytes, they are not known.
-        0x1ba if bits.field(77, 91) == 0 && !bits.bit(72) => match bits.field(73, 75) {
-            1 => (CopyToShared, Global),
-            2 => (Write, Global),
-            3 => (Write, Shared),
+        0x1ba if bits.field(77, 91) == 0 && bits.architecture >= 90 => match bits.field(72, 75) {
+            2 => (CopyToShared, Global),
+            4 => (Write, Global),
+            6 => (Write, Shared),
             _ => (Unknown, Global),
         },
-        0x1bb if bits.field(72, 75) == 4 => (Reduce, Global),
+        0x1bb if bits.field(72, 75) == 4 && bits.architecture >= 90 => (Reduce, Global),
         0x1ba | 0x1bb => (Unknown, Global),
         _ => return None,
     };
