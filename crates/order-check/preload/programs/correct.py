@@ -177,6 +177,37 @@ def cache_offload():
 
 
 @program
+def blocks_of_a_cache():
+    """Blocks are loaded and stored that no table of a running request has."""
+    import torch
+
+    load, store = torch.cuda.Stream(), torch.cuda.Stream()
+    cache, host = torch.zeros(64, 4096, device="cuda"), torch.ones(64, 4096).pin_memory()
+    tables = [torch.tensor([4 * i, 4 * i + 1, 4 * i + 2], device="cuda") for i in range(16)]
+    new = torch.randn(3, 4096, device="cuda")
+    done = [torch.cuda.Event() for _ in tables]
+    torch.cuda.synchronize()
+    for step in range(32):
+        own, other = step % 16, (step + 8) % 16
+        load.wait_event(done[other])
+        with torch.cuda.stream(load):
+            for block in range(4 * other, 4 * other + 3):
+                cache[block].copy_(host[block], non_blocking=True)
+            loaded = load.record_event()
+        cache.index_copy_(0, tables[own], new)
+        cache[tables[own]].sum()
+        done[own].record()
+        store.wait_event(done[own])
+        with torch.cuda.stream(store):
+            host[4 * own].copy_(cache[4 * own], non_blocking=True)
+            stored = store.record_event()
+        load.wait_event(stored)
+        torch.cuda.current_stream().wait_event(loaded)
+        torch.cuda.current_stream().wait_event(stored)
+    torch.cuda.synchronize()
+
+
+@program
 def prefetcher():
     """The next batch is copied in a side stream while the model works on this one."""
     import torch

@@ -469,5 +469,40 @@ def published_shared_prefix(right):
         store.wait_stream(load)
 
 
+@planted("reads")
+def published_stored_blocks(right):
+    """vLLM 45704, as the test of its mend has it: blocks are stored while a kernel fills the cache."""
+    compute, store = torch.cuda.Stream(), torch.cuda.Stream()
+    cache = torch.zeros(64, 4096, dtype=torch.int8, device="cuda")
+    host = torch.zeros(64, 4096, dtype=torch.int8).pin_memory()
+    settle()
+    for step in range(ROUNDS):
+        with torch.cuda.stream(compute):
+            cache.fill_(step)
+        if right:
+            store.wait_stream(compute)
+        with torch.cuda.stream(store):
+            for block in range(8, 16):
+                host[block].copy_(cache[block], non_blocking=True)
+        compute.wait_stream(store)
+
+
+@planted("copy")
+def published_loaded_block(right):
+    """vLLM 47282: a block is loaded while a kernel reads it, which has it from a table."""
+    load = torch.cuda.Stream()
+    cache = torch.zeros(64, 16, 512, device="cuda")
+    host = torch.zeros(64, 16, 512).pin_memory()
+    table = torch.tensor([3, 5, 9], device="cuda")
+    settle()
+    for _ in range(ROUNDS):
+        cache[table].sum()
+        if right:
+            load.wait_stream(current())
+        with torch.cuda.stream(load):
+            cache[5].copy_(host[5], non_blocking=True)
+        current().wait_stream(load)
+
+
 if __name__ == "__main__":
     run(settle)
