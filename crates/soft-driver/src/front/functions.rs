@@ -249,8 +249,7 @@ macro_rules! unsupported {
 
 cuda_events::__for_each_export!(unsupported);
 
-/// The addresses of the C functions of a machine, in the order of
-/// [`EXPORTS`](crate::exports::EXPORTS).
+/// The addresses of the C functions of a machine, in the order of [`EXPORTS`].
 pub const fn addresses<S: Slot>() -> [Address; COUNT] {
     let mut addresses = addresses_without_bodies::<S>();
     macro_rules! set {
