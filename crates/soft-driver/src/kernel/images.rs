@@ -169,7 +169,7 @@ fn sure_accesses(code: &Code, launch: &Launch) -> Result<Vec<Access>, String> {
         [AccessKind::Read, AccessKind::AtomicRead, AccessKind::AtomicWrite, AccessKind::Write];
     for kind_of_access in kinds {
         let same = sure.iter().filter(|touch| kind(touch.kind, touch.strong) == kind_of_access);
-        let bytes = |address: u64, bytes: u8| address..address.saturating_add(bytes.into());
+        let bytes = |address: u64, bytes: u32| address..address.saturating_add(bytes.into());
         let ranges = joined(same.map(|touch| bytes(touch.address, touch.bytes)).collect());
         all.extend(ranges.into_iter().map(|of_kind| {
             Access::new(kind_of_access, of_kind.start, of_kind.end - of_kind.start)
