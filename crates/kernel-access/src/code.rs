@@ -211,6 +211,15 @@ impl Code {
         })
     }
 
+    /// Whether it writes to memory in any way.
+    pub fn may_write(&self) -> bool {
+        let writes = |one: &Instruction| {
+            let Operation::Access(Access { kind, .. }) = one.operation else { return false };
+            is_access(one) && !matches!(kind, AccessKind::Read | AccessKind::CopyToShared)
+        };
+        self.instructions.iter().any(writes)
+    }
+
     /// Where a block may take over the work of another one, which then does not run.
     pub(crate) fn cancels(&self) -> Option<usize> {
         let takes = |one: &Instruction| one.operation == Operation::Other("UGETNEXTWORKID");

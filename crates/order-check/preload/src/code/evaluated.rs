@@ -190,6 +190,11 @@ impl Evaluated {
             })
     }
 
+    /// Whether others signal where its blocks do.
+    pub(crate) fn is_shared(&self, own: &Values, table: &Range<u64>) -> bool {
+        is_shared(own, table)
+    }
+
     /// Whether it may wait for work, which may touch some bytes or not, or for what is ordered with that.
     pub(crate) fn may_wait_for_work(
         &self,

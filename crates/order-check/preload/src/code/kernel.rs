@@ -11,6 +11,7 @@ use cuda_kernel_access::touch::{Summary, summary};
 
 use crate::code::Reason;
 use crate::code::image::{Image, LONGEST};
+use crate::code::signals::Launches;
 use crate::code::time::{Time, thread_time};
 use crate::lock::{Lock, Rank};
 use crate::model::driver::demangled;
@@ -42,8 +43,7 @@ pub(crate) struct KernelCode {
     image: Option<Arc<Image>>,
     summary: OnceLock<Result<Arc<Summary>, Reason>>,
     has_flags: OnceLock<Flags>,
-    /// The last call that launched it with memory that the host may access, too.
-    pub(crate) last_with_host: AtomicU64,
+    pub(crate) launches: Launches,
 }
 
 /// What a kernel may do with flags in memory.
@@ -53,6 +53,8 @@ pub(crate) struct Flags {
     pub(crate) signals: bool,
     /// It may wait for what others store.
     pub(crate) waits: bool,
+    /// It may write at all.
+    pub(crate) writes: bool,
 }
 
 /// A decoded kernel: its number, the bytes of its code, and the code.
@@ -66,8 +68,8 @@ impl KernelCode {
         static LAST: AtomicU64 = AtomicU64::new(0);
         let number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
         let (summary, has_flags) = (OnceLock::new(), OnceLock::new());
-        let last_with_host = AtomicU64::new(0);
-        Self { number, name, architecture, image, summary, has_flags, last_with_host }
+        let launches = Launches::new();
+        Self { number, name, architecture, image, summary, has_flags, launches }
     }
 
     /// Its name for reports, if the driver gave one.
@@ -99,7 +101,7 @@ impl KernelCode {
 
     /// What it may do with flags: if that is not known, all of it.
     pub(crate) fn has_flags(&self, time: Time) -> Flags {
-        const ALL: Flags = Flags { signals: true, waits: true };
+        const ALL: Flags = Flags { signals: true, waits: true, writes: true };
         if let Some(known) = self.has_flags.get() {
             return *known;
         }
@@ -107,7 +109,11 @@ impl KernelCode {
             return ALL;
         }
         let begin = thread_time();
-        let of = |code: Arc<Code>| Flags { signals: code.may_signal(), waits: code.may_wait() };
+        let of = |code: Arc<Code>| Flags {
+            signals: code.may_signal(),
+            waits: code.may_wait(),
+            writes: code.may_write(),
+        };
         let found = self.code().map_or(ALL, of);
         (time.spend)(thread_time().saturating_sub(begin));
         *self.has_flags.get_or_init(|| found)

@@ -1,106 +1,350 @@
-//! Kernels that are in an order with the host by flags in its memory. The host polls a flag that one of them
-//! sets: it is after all work before that kernel then, of any stream. Or the kernel polls one that the host sets:
-//! work behind it waits for what the host does before.
+//! Orders that kernels make through memory. A kernel sets a flag that the host polls: the host is after all
+//! work before it then, of any stream. Or a kernel polls a flag that the host, a copy or another kernel sets:
+//! work behind it is after what is before that.
 
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use cuda_order_check_engine::{Launched, StreamId};
+
+use crate::code::evaluated::Waits;
 use crate::code::kernel::KernelCode;
+use crate::code::launch::Values;
 use crate::code::time::CANDIDATES;
 use crate::lock::{Lock, Rank};
 
-/// Of so many kernels it is known when they were launched first and last.
-const KERNELS: usize = 1024;
+/// Of so many kernels it is known where they were launched first and last, each in so many streams.
+const KERNELS: usize = 4096;
+const STREAMS: usize = 4;
 
 /// The number of a launch that may come at any time, as one of a graph does.
-pub(crate) const ANY_TIME: u64 = u64::MAX;
+const ANY_TIME: u64 = u64::MAX;
+
+/// A copy or memset of so many bytes may set a flag, and one of at most a word may be how the host polls one.
+pub(crate) const FLAG: u64 = 64;
+pub(crate) const WORD: u64 = 8;
 
 const SIGNALS: &str = "the host may see in memory how far it is, and such an order is not seen";
 
 const HOLDS: &str =
     "a kernel before it may wait for the host through memory, and such an order is not seen";
 
-/// Those that were launched with memory that the host may access, too.
-struct Launched {
-    /// With the call that launched each first.
-    codes: VecDeque<(u64, Arc<KernelCode>)>,
-    /// Whether there were more.
-    are_more: bool,
+const WAITED: &str =
+    "a kernel may wait for it through memory before the other one, and such an order is not seen";
+
+/// The calls that launched a kernel first and last in a stream. No stream has the number `NONE`.
+#[derive(Debug)]
+struct InStream {
+    stream: AtomicU64,
+    first: AtomicU64,
+    last: AtomicU64,
 }
 
-static LAUNCHED: Lock<Launched> =
-    Lock::new(Rank::Code, Launched { codes: VecDeque::new(), are_more: false });
+const NONE: u64 = u64::MAX;
 
-/// A kernel with memory of the host is launched by the call with this number.
-pub(crate) fn launched(code: &Arc<KernelCode>, number: u64) {
-    let is_new = code.last_with_host.fetch_max(number, Ordering::Relaxed) == 0;
-    if is_new && let Ok(mut all) = LAUNCHED.lock() {
-        if all.codes.len() == KERNELS {
-            all.are_more = true;
-        } else {
-            let first = if number == ANY_TIME { 0 } else { number };
-            all.codes.push_back((first, code.clone()));
+impl InStream {
+    const fn new() -> Self {
+        Self {
+            stream: AtomicU64::new(NONE),
+            first: AtomicU64::new(ANY_TIME),
+            last: AtomicU64::new(0),
+        }
+    }
+
+    fn add(&self, number: u64) {
+        let first = if number == ANY_TIME { 0 } else { number };
+        self.first.fetch_min(first, Ordering::Relaxed);
+        self.last.fetch_max(number, Ordering::Relaxed);
+    }
+
+    fn numbers(&self) -> Option<[u64; 2]> {
+        let numbers = [&self.first, &self.last].map(|number| number.load(Ordering::Relaxed));
+        (numbers[1] > 0).then_some(numbers)
+    }
+}
+
+/// Where a kernel was launched.
+#[derive(Debug)]
+pub(crate) struct Launches {
+    is_known: AtomicBool,
+    streams: [InStream; STREAMS],
+    /// In other streams, and in graphs, which may be launched in any.
+    elsewhere: InStream,
+    /// With memory that the host may access, too.
+    with_host: InStream,
+    /// The last launch of those before that.
+    with_host_before: AtomicU64,
+    /// What it was launched with last, if that had addresses.
+    last: Lock<Option<Launched>>,
+}
+
+impl Launches {
+    pub(crate) fn new() -> Self {
+        Self {
+            is_known: AtomicBool::new(false),
+            streams: [const { InStream::new() }; STREAMS],
+            elsewhere: InStream::new(),
+            with_host: InStream::new(),
+            with_host_before: AtomicU64::new(0),
+            last: Lock::new(Rank::Answers, None),
+        }
+    }
+
+    fn place(&self, stream: Option<u64>) -> &InStream {
+        let Some(stream) = stream else { return &self.elsewhere };
+        let is_it = |place: &&InStream| {
+            let order = Ordering::Relaxed;
+            let found = place.stream.compare_exchange(NONE, stream, order, order);
+            found.is_ok() || found == Err(stream)
+        };
+        self.streams.iter().find(is_it).unwrap_or(&self.elsewhere)
+    }
+
+    /// The streams, `None` for any, with the first and the last call in each.
+    fn all(&self) -> impl Iterator<Item = (Option<u64>, [u64; 2])> {
+        self.streams.iter().chain([&self.elsewhere]).filter_map(|place| {
+            let stream = place.stream.load(Ordering::Relaxed);
+            Some(((stream != NONE).then_some(stream), place.numbers()?))
+        })
+    }
+}
+
+/// What may have a part in such an order.
+struct Seen {
+    codes: Vec<Arc<KernelCode>>,
+    /// Whether there were more kernels.
+    are_more: bool,
+    /// The streams of copies and memsets that may set a flag, with the last call of each.
+    writes: Vec<(Option<u64>, u64)>,
+    /// Launches with a flag, and copies by which the host may have polled it.
+    polled: VecDeque<[u64; 2]>,
+    /// The last accesses of the host to memory that is watched.
+    touched: [u64; 2],
+    /// Whether some such memory could not be watched.
+    is_unwatched: bool,
+}
+
+const NOTHING: Seen = Seen {
+    codes: Vec::new(),
+    are_more: false,
+    writes: Vec::new(),
+    polled: VecDeque::new(),
+    touched: [0; 2],
+    is_unwatched: false,
+};
+
+static SEEN: Lock<Seen> = Lock::new(Rank::Code, NOTHING);
+
+/// A kernel is launched by the call with this number, or at any time by a graph. `of_host`: with memory that
+/// the host may access, too.
+pub(crate) fn launched(
+    code: &Arc<KernelCode>,
+    call: Option<(StreamId, u64)>,
+    launch: Option<&Launched>,
+    of_host: bool,
+) {
+    let Launches { is_known, with_host, with_host_before, last, .. } = &code.launches;
+    let number = call.map_or(ANY_TIME, |(_, number)| number);
+    code.launches.place(call.map(|(stream, _)| stream.0)).add(number);
+    if of_host {
+        with_host_before.store(with_host.last.load(Ordering::Relaxed), Ordering::Relaxed);
+        with_host.add(number);
+    }
+    if let Some(launch) = launch
+        && let Ok(mut last) = last.lock()
+    {
+        *last = Some(launch.clone());
+    }
+    if !is_known.load(Ordering::Relaxed)
+        && let Ok(mut seen) = SEEN.lock()
+    {
+        is_known.store(true, Ordering::Relaxed);
+        seen.are_more |= seen.codes.len() == KERNELS;
+        if !seen.are_more {
+            seen.codes.push(code.clone());
         }
     }
 }
 
-/// Whether there are any of them.
-pub(crate) fn any() -> bool {
-    LAUNCHED.lock().map_or(true, |all| !all.codes.is_empty())
+/// A copy or a memset writes a few bytes, or a stream a value, which may be a flag that a kernel polls.
+pub(crate) fn wrote_few(call: Option<(StreamId, u64)>) {
+    let Ok(mut seen) = SEEN.lock() else { return };
+    let call = call.filter(|_| seen.writes.len() < KERNELS);
+    let (stream, number) = call.map_or((None, ANY_TIME), |(stream, at)| (Some(stream.0), at));
+    match seen.writes.iter_mut().find(|(other, _)| *other == stream) {
+        Some((_, last)) => *last = number.max(*last),
+        None => seen.writes.push((stream, number)),
+    }
 }
 
-/// Why the host may be in an order with the work of this call. The code of kernels may be decoded for it.
-pub(crate) fn may_order(number: u64) -> Option<&'static str> {
-    let codes = match LAUNCHED.lock() {
-        Ok(all) if !all.are_more => all.codes.clone(),
-        _ => return Some(SIGNALS),
-    };
-    codes.iter().find_map(|(first, code)| {
-        let is_since = code.last_with_host.load(Ordering::Relaxed) >= number;
-        if is_since && code.has_flags(CANDIDATES).signals {
+/// The host has accessed memory that a kernel or a copy may still use.
+pub(crate) fn touched(number: u64) {
+    if let Ok(mut seen) = SEEN.lock() {
+        seen.touched = [seen.touched[1], number];
+    }
+}
+
+/// Memory of a kernel could not be watched, so the host may have polled there.
+pub(crate) fn unwatched() {
+    if let Ok(mut seen) = SEEN.lock() {
+        seen.is_unwatched = true;
+    }
+}
+
+/// A launch has a flag that a copy reads, which the host may wait for.
+pub(crate) fn polled(launch: u64, copy: u64) {
+    if let Ok(mut seen) = SEEN.lock() {
+        seen.polled.push_back([launch, copy]);
+        if seen.polled.len() > KERNELS {
+            seen.polled.pop_front();
+        }
+    }
+}
+
+/// Whether any kernel was launched.
+pub(crate) fn any() -> bool {
+    SEEN.lock().map_or(true, |seen| !seen.codes.is_empty())
+}
+
+/// One of the two sides of a finding.
+#[derive(Clone, Copy)]
+pub(crate) struct Side<'a> {
+    /// `None` for the host.
+    pub(crate) stream: Option<u64>,
+    pub(crate) number: u64,
+    pub(crate) launch: Option<&'a Values>,
+}
+
+/// Why the host may be in an order with the work on this side, which it may have had before it came to the
+/// other side. The code of kernels may be decoded for it.
+pub(crate) fn may_order(work: Side<'_>, other: Side<'_>) -> Option<&'static str> {
+    let (codes, touched, is_polled) = {
+        let seen = SEEN.lock().ok()?;
+        let mut polled = seen.polled.iter();
+        let is_polled = polled.any(|[launch, copy]| *launch >= work.number && *copy < other.number);
+        let is_touched = |number: &u64| *number > work.number && *number != other.number;
+        let touched = seen.is_unwatched || seen.touched.iter().any(is_touched);
+        if seen.are_more {
             return Some(SIGNALS);
         }
-        (*first < number && code.has_flags(CANDIDATES).waits).then_some(HOLDS)
+        (seen.codes.clone(), touched, is_polled)
+    };
+    if is_polled {
+        return Some(SIGNALS);
+    }
+    // Behind a kernel that waits is the work, or what the host does before it sets the flag.
+    let held = if other.stream.is_some() { work.number.max(other.number) } else { work.number };
+    codes.iter().find_map(|code| {
+        let Launches { with_host, with_host_before, .. } = &code.launches;
+        let [first, last] = with_host.numbers()?;
+        let flags = || code.has_flags(CANDIDATES);
+        if last >= work.number && flags().signals {
+            return Some(SIGNALS);
+        }
+        // A store is a signal once its kernel has ended, if the host has looked there meanwhile.
+        let before = with_host_before.load(Ordering::Relaxed);
+        let is_other = |number: u64| number > work.number && number != other.number;
+        let is_between = is_other(last) || is_other(before);
+        if touched && is_between && flags().writes {
+            return Some(SIGNALS);
+        }
+        (first < held && flags().waits).then_some(HOLDS)
     })
+}
+
+/// Kernels that the second side may be behind, and that may wait for what comes after the first one.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Waiting {
+    /// The first side is this one of the finding.
+    at: usize,
+    /// The call of the first side, and the stream of the second one: behind what is there, no signal comes.
+    after: u64,
+    other: Option<u64>,
+    /// The streams of the kernels, `None` for any.
+    streams: Vec<Option<u64>>,
+    /// Whether the first side is a signal, too.
+    is_signal: bool,
+}
+
+/// Whether one of the sides may be before the other one so. The code of kernels may be decoded for it.
+pub(crate) fn waiting(sides: [Side<'_>; 2]) -> Vec<Waiting> {
+    let Ok((codes, are_more)) = SEEN.lock().map(|seen| (seen.codes.clone(), seen.are_more)) else {
+        return Vec::new();
+    };
+    let [one, two] = sides;
+    let of = |(at, first, second): (usize, Side<'_>, Side<'_>)| {
+        let mut streams: Vec<Option<u64>> = Vec::new();
+        for code in &codes {
+            // What is in the stream of the first side is before or after both.
+            let may_wait = |(stream, [begin, _]): &(Option<u64>, [u64; 2])| {
+                (stream.is_none() || *stream != first.stream) && *begin < second.number
+            };
+            let mut all = code.launches.all().filter(may_wait).map(|(stream, _)| stream).peekable();
+            if all.peek().is_some() && may_wait_for_others(code) {
+                streams.extend(all);
+            }
+        }
+        streams.extend(are_more.then_some(None));
+        streams.sort_unstable();
+        streams.dedup();
+        let signals = |launch: &Values| launch.code.has_flags(CANDIDATES).signals;
+        (!streams.is_empty()).then(|| Waiting {
+            at,
+            after: first.number,
+            other: second.stream,
+            streams,
+            is_signal: first.launch.is_some_and(signals),
+        })
+    };
+    [(0, one, two), (1, two, one)].into_iter().filter_map(of).collect()
+}
+
+/// Whether a kernel may wait for other work than its own blocks, as far as it was launched last.
+fn may_wait_for_others(code: &KernelCode) -> bool {
+    if !code.has_flags(CANDIDATES).waits {
+        return false;
+    }
+    let last = code.launches.last.lock().ok().and_then(|last| last.clone());
+    let Some(values) = last.as_ref().and_then(|last| last.get::<Values>()) else { return true };
+    match values.evaluate(CANDIDATES) {
+        Ok(found) => match &found.waits {
+            Waits::None => false,
+            Waits::Itself(table) => found.is_shared(values, table),
+            Waits::Any => true,
+        },
+        Err(_) => true,
+    }
+}
+
+impl Waiting {
+    /// Why the first side may be before the second one, with what was submitted so far.
+    pub(crate) fn ordered(&self) -> Option<(usize, &'static str)> {
+        // What is in the stream of the kernel that waits, or behind it, comes too late.
+        let counts = |stream: Option<u64>, last: u64| {
+            let is_apart = |other: &Option<u64>| stream.is_none() || *other != stream;
+            last >= self.after
+                && (stream.is_none() || self.other != stream)
+                && self.streams.iter().any(is_apart)
+        };
+        let seen = SEEN.lock().ok()?;
+        let of_kernels = || {
+            let launches = seen.codes.iter().flat_map(|code| code.launches.all());
+            launches
+                .into_iter()
+                .any(|(stream, [_, last])| last > self.after && counts(stream, last))
+        };
+        let of_writes = || seen.writes.iter().any(|(stream, last)| counts(*stream, *last));
+        (self.is_signal || seen.are_more || of_writes() || of_kernels())
+            .then_some((self.at, WAITED))
+    }
 }
 
 /// For tests: calls are counted anew.
 #[cfg(test)]
 pub(crate) fn forget() {
-    *LAUNCHED.lock().expect("no panic") = Launched { codes: VecDeque::new(), are_more: false };
+    *SEEN.lock().expect("no panic") = NOTHING;
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use super::{ANY_TIME, HOLDS, KERNELS, SIGNALS, any, forget, launched, may_order};
-    use crate::code::kernel::KernelCode;
-
-    /// Kernels of which nothing is known, so they may signal what is before them, and hold back what is behind.
-    #[test]
-    fn launches_count_from_their_calls_on() {
-        let _turn = crate::hooks::tests::TURN.lock();
-        let code = || Arc::new(KernelCode::new("kernel".to_owned(), 90, None));
-        forget();
-        assert!(!any() && may_order(1).is_none());
-        let first = code();
-        for number in [5, 7, 6] {
-            launched(&first, number);
-        }
-        assert!(any());
-        let found = [4, 7, 8].map(may_order);
-        assert_eq!(found, [Some(SIGNALS), Some(SIGNALS), Some(HOLDS)]);
-        forget();
-        launched(&code(), ANY_TIME);
-        assert_eq!(may_order(1), Some(SIGNALS));
-        forget();
-        let all: Vec<_> = (0..KERNELS as u64).map(|at| (code(), 10 + at)).collect();
-        all.iter().for_each(|(code, at)| launched(code, *at));
-        assert_eq!(may_order(5000), Some(HOLDS));
-        launched(&code(), 4000);
-        assert_eq!(may_order(5000), Some(SIGNALS), "there are more than it knows");
-        forget();
-    }
-}
+mod tests;

@@ -3,6 +3,7 @@
 use cuda_order_check_engine::Report;
 
 use crate::code::nearby;
+use crate::code::signals::Waiting;
 use crate::code::verdict::{Verdict, judge};
 use crate::watch::{WATCH, Watch};
 
@@ -29,18 +30,23 @@ impl Watch {
 /// Findings about launches are judged, without the lock, as this may take long.
 pub(crate) fn judge_all(candidates: Vec<Report>) {
     for report in candidates {
-        let verdict = judge(&report);
+        let (verdict, waiting) = judge(&report);
         if let Ok(mut watch) = WATCH.lock()
             && let Some(watch) = watch.as_mut()
         {
-            apply_verdict(watch, report, verdict);
+            apply_verdict(watch, report, verdict, waiting);
         }
     }
 }
 
 /// A finding about a launch was judged. If that says nothing for certain, the next one of its two
-/// places is looked at.
-pub(crate) fn apply_verdict(watch: &mut Watch, report: Report, verdict: Verdict) {
+/// places is looked at. With kernels that wait it is settled later.
+pub(crate) fn apply_verdict(
+    watch: &mut Watch,
+    report: Report,
+    verdict: Verdict,
+    waiting: Vec<Waiting>,
+) {
     let is_new = match verdict {
         Verdict::Refuted => {
             if report.is_nearby() {
@@ -65,6 +71,6 @@ pub(crate) fn apply_verdict(watch: &mut Watch, report: Report, verdict: Verdict)
         }
     };
     if is_new {
-        watch.feed.observer_mut().judged(report, verdict);
+        watch.feed.observer_mut().judged_with(report, verdict, waiting);
     }
 }

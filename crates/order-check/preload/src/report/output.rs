@@ -16,7 +16,8 @@ use cuda_order_check_engine::{AccessKind, Allocation, Backtrace, Finding, Report
 
 use crate::call::thread;
 use crate::code::Reason;
-use crate::code::verdict::{Verdict, may_have_flags};
+use crate::code::signals::Waiting;
+use crate::code::verdict::{Verdict, may_have_flags, unless_ordered};
 use crate::settings::{CLASSES, Kind, Settings, is_launch, is_of_kernel, is_read};
 
 /// The threads of the process, and where findings go.
@@ -31,6 +32,8 @@ pub(crate) struct Output {
     possible: Possible,
     /// Findings that wait for the stack of a launch.
     held: Vec<Held>,
+    /// Findings that are none if a signal comes for which a kernel waits.
+    unsettled: Vec<Unsettled>,
     /// The name of the call that began last.
     call: &'static str,
     /// What comes now was done by this thread, which goes on meanwhile.
@@ -46,6 +49,15 @@ struct Held {
     text: String,
     /// The functions and the streams of the two calls.
     pair: [String; 2],
+    since: Instant,
+}
+
+/// A finding between two sides, of which one may be behind a kernel that waits for a signal. A program may
+/// submit the signal later than both.
+struct Unsettled {
+    report: Report,
+    verdict: Verdict,
+    waiting: Vec<Waiting>,
     since: Instant,
 }
 
@@ -281,6 +293,7 @@ impl Output {
             candidates: Vec::new(),
             possible: Possible::default(),
             held: Vec::new(),
+            unsettled: Vec::new(),
             call: "",
             thread_of_host_function: None,
             stacks: Stacks {
@@ -300,12 +313,43 @@ impl Output {
     pub(crate) fn begins(&mut self, call: &'static str) {
         self.call = call;
         if self.held.first().is_some_and(|oldest| oldest.since.elapsed() > HELD_FOR) {
-            self.release_all();
+            self.release_held();
+        }
+        if self.unsettled.first().is_some_and(|oldest| oldest.since.elapsed() > HELD_FOR) {
+            self.settle_all();
+        }
+    }
+
+    /// Reports the findings that wait for something.
+    pub(crate) fn release_all(&mut self) {
+        self.settle_all();
+        self.release_held();
+    }
+
+    /// A candidate was judged, and kernels wait that may make an order.
+    pub(crate) fn judged_with(&mut self, report: Report, verdict: Verdict, waiting: Vec<Waiting>) {
+        if waiting.is_empty() {
+            return self.judged(report, verdict);
+        }
+        if self.unsettled.len() >= HELD {
+            self.settle_all();
+        }
+        self.unsettled.push(Unsettled { report, verdict, waiting, since: Instant::now() });
+    }
+
+    /// Reports the findings for which no signal has come.
+    fn settle_all(&mut self) {
+        for Unsettled { report, verdict, waiting, .. } in std::mem::take(&mut self.unsettled) {
+            let verdict = match waiting.iter().find_map(Waiting::ordered) {
+                Some((at, why)) => unless_ordered(&report, verdict, at, why),
+                None => verdict,
+            };
+            self.judged(report, verdict);
         }
     }
 
     /// Reports the findings that wait for the stack of a launch.
-    pub(crate) fn release_all(&mut self) {
+    fn release_held(&mut self) {
         // If one of them comes again, it comes with its stack.
         for Held { report, word, text, .. } in std::mem::take(&mut self.held) {
             self.write(report, Some((&word, &text)));

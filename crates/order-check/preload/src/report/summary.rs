@@ -66,8 +66,8 @@ pub(crate) fn sum_up(watch: &mut Watch) {
     stop_watching(watch);
     let unlisted = crate::hooks::unlisted();
     for report in watch.take_candidates() {
-        let verdict = judge(&report);
-        apply_verdict(watch, report, verdict);
+        let (verdict, waiting) = judge(&report);
+        apply_verdict(watch, report, verdict, waiting);
     }
     let (calls, seen) = (watch.seen.calls, watch.seen);
     // The kernels of graphs, too.

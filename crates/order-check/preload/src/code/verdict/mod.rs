@@ -12,7 +12,7 @@ use cuda_order_check_engine::{Other, Problem, Report, Side};
 use crate::code::Reason;
 use crate::code::evaluated::Evaluated;
 use crate::code::launch::Values;
-use crate::code::signals;
+use crate::code::signals::{self, Waiting};
 use crate::code::time::{CANDIDATES, NEARBY, Time};
 
 mod accesses;
@@ -78,10 +78,45 @@ enum Reach {
 
 const WAITS: &str = "it may wait for other work through memory, and such an order is not seen";
 
-/// A report of which one side is a launch, or both. It may have the code of kernels decoded.
+/// A report, of which mostly one side is a launch, or both. It may have the code of kernels decoded. If the
+/// verdict is a finding, it is none as soon as one of the signals comes for which kernels wait.
+pub(crate) fn judge(report: &Report) -> (Verdict, Vec<Waiting>) {
+    let verdict = alone(report);
+    if !is_finding(&verdict) || report.problem != Problem::Race {
+        return (verdict, Vec::new());
+    }
+    let waiting = signals::waiting([0, 1].map(|at| side_of(report, at)));
+    match waiting.iter().find_map(Waiting::ordered) {
+        Some((at, why)) => (unless_ordered(report, verdict, at, why), Vec::new()),
+        None => (verdict, waiting),
+    }
+}
+
+/// What is left of a verdict if an order is not seen.
+pub(crate) fn unless_ordered(
+    report: &Report,
+    verdict: Verdict,
+    at: usize,
+    why: &'static str,
+) -> Verdict {
+    match verdict {
+        // What would be possible there is no finding.
+        _ if report.is_nearby() => Verdict::Refuted,
+        verdict if is_finding(&verdict) => Verdict::Possible(at, why.into()),
+        verdict => verdict,
+    }
+}
+
+fn side_of(report: &Report, at: usize) -> signals::Side<'_> {
+    let side = if at == 0 { &report.first } else { &report.second };
+    let stream = side.agent.stream_id().map(|stream| stream.0);
+    signals::Side { stream, number: side.call.number, launch: launch_of(side) }
+}
+
+/// The verdict without an order that other kernels make between the two.
 ///
 /// What memory holds is asked last. That nothing unseen has changed it is likely.
-pub(crate) fn judge(report: &Report) -> Verdict {
+fn alone(report: &Report) -> Verdict {
     let sides = [&report.first, &report.second];
     let launches = sides.map(launch_of);
     let verdict = judge_launches(report, launches);
@@ -104,9 +139,10 @@ fn judge_launches(report: &Report, launches: [Option<&Values>; 2]) -> Verdict {
     let sides = [&report.first, &report.second];
     if report.is_nearby() {
         let verdict = nearby::judge(sides, launches, &report.shared);
-        // What would be possible there is no finding.
-        let is_ordered = is_sure(&verdict) && order_with_host(report).is_some();
-        return if is_ordered { Verdict::Refuted } else { verdict };
+        return match order_with_host(report).filter(|_| is_sure(&verdict)) {
+            Some((at, why)) => unless_ordered(report, verdict, at, why),
+            None => verdict,
+        };
     }
     let question = Question {
         shared: &report.shared,
@@ -119,9 +155,15 @@ fn judge_launches(report: &Report, launches: [Option<&Values>; 2]) -> Verdict {
     };
     let with_work = |at: usize, launch: &Values, other: &Side| match evaluate(at, launch) {
         Ok(found) => {
-            let work = OtherWork::of(other);
+            let number = side_of(report, at).number;
+            let work = OtherWork::of(other, number);
             let waits = found.may_wait_for_work(launch, |bytes| work.hits(bytes));
             let verdict = of_launch_and_work((launch, &found), work, at, &question);
+            if verdict == Verdict::Possible(at, work::FLAG.into())
+                && other.agent.stream_id().is_some()
+            {
+                signals::polled(number, other.call.number);
+            }
             if is_sure(&verdict)
                 && let Some((at, why)) = order_with_host(report)
             {
@@ -165,8 +207,8 @@ fn beside_host(report: &Report) -> Option<(usize, &Side)> {
     Some((at, sides.get(at)?))
 }
 
-/// Whether kernels were launched that may be in an order with the host, and the two may have an order by it.
-/// Only then a finding without a launch is judged.
+/// Whether kernels were launched, which may make an order between the two. Only then a finding without a
+/// launch is judged.
 pub(crate) fn may_have_flags(report: &Report) -> bool {
     report.problem == Problem::Race && signals::any()
 }
@@ -177,13 +219,10 @@ fn order_with_host(report: &Report) -> Option<(usize, &'static str)> {
     if !may_have_flags(report) {
         return None;
     }
-    let numbers = [report.first.call.number, report.second.call.number];
-    let first = usize::from(numbers[1] < numbers[0]);
-    let (at, number) = match beside_host(report) {
-        Some((at, side)) => (at, side.call.number),
-        None => (first, numbers[first]),
-    };
-    Some((at, signals::may_order(number)?))
+    let sides = [0, 1].map(|at| side_of(report, at));
+    let first = usize::from(sides[1].number < sides[0].number);
+    let at = beside_host(report).map_or(first, |(at, _)| at);
+    Some((at, signals::may_order(sides[at], sides[1 - at])?))
 }
 
 fn launch_of(side: &Side) -> Option<&Values> {
@@ -196,6 +235,10 @@ fn unless_it_waits(verdict: Verdict, waits: [bool; 2]) -> Verdict {
         Some(at) if is_sure(&verdict) => Verdict::Possible(at, WAITS.into()),
         _ => verdict,
     }
+}
+
+fn is_finding(verdict: &Verdict) -> bool {
+    is_sure(verdict) || *verdict == Verdict::Known
 }
 
 fn is_sure(verdict: &Verdict) -> bool {

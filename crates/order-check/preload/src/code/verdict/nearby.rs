@@ -25,7 +25,8 @@ pub(super) fn judge(
     let [first, second] = sides;
     let with_work = |at: usize, launch: &Values, other: &Side| {
         let found = evaluate(launch)?;
-        Some(judge_nearby((launch, &found), Err(OtherWork::of(other)), at, shared, time))
+        let work = OtherWork::of(other, sides[at].call.number);
+        Some(judge_nearby((launch, &found), Err(work), at, shared, time))
     };
     let judged = match launches {
         [Some(one), Some(two)] => evaluate(one).zip(evaluate(two)).map(|(first, second)| {

@@ -13,16 +13,18 @@ use super::accesses::{
 use super::search::{ASKED, LATE, NOT_FOUND, Searched, UNBOUNDED, within_reach};
 use super::{Bytes, EvaluatedLaunch, Question, Reach, Verdict};
 use crate::code::evaluated::Accesses;
+use crate::code::signals::WORD;
 
-const FLAG: &str = "its accesses are those of a flag or a counter, which others may share";
+pub(super) const FLAG: &str =
+    "its accesses are those of a flag or a counter, which others may share";
 
 /// What a launch meets that is no launch.
 #[derive(Clone, Copy)]
 pub(crate) struct OtherWork<'a> {
     kind: AccessKind,
     pub(super) accesses: &'a [Access],
-    /// The host, and streams that write values or wait for them, may access a flag or a counter at any
-    /// time, if the kernel's accesses allow it.
+    /// The host, streams that write values or wait for them, and later copies of a word, by which the host
+    /// may poll, may access a flag or a counter at any time, if the kernel's accesses allow it.
     may_share: bool,
 }
 
@@ -30,10 +32,17 @@ fn is_of_value(kind: AccessKind) -> bool {
     matches!(kind, AccessKind::AtomicRead | AccessKind::AtomicWrite | AccessKind::Wait)
 }
 
+fn is_of_word(kind: AccessKind, accesses: &[Access]) -> bool {
+    let is_word = |access: &Access| access.range.end - access.range.start <= WORD;
+    kind == AccessKind::Read && !accesses.is_empty() && accesses.iter().all(is_word)
+}
+
 impl<'a> OtherWork<'a> {
-    pub(super) fn of(side: &'a Side) -> Self {
+    /// Beside a launch by the call with this number.
+    pub(super) fn of(side: &'a Side, launch: u64) -> Self {
         let is_host = side.agent.stream_id().is_none();
-        let may_share = is_host || is_of_value(side.kind);
+        let polls = || side.call.number > launch && is_of_word(side.kind, side.accesses());
+        let may_share = is_host || is_of_value(side.kind) || polls();
         Self { kind: side.kind, accesses: side.accesses(), may_share }
     }
 

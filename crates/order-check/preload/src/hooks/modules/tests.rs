@@ -40,6 +40,7 @@ fn findings_about_kernels_with_code() {
     order::bounds_alone();
     order::work_that_a_counter_divides();
     order::a_slot_that_memory_names();
+    order::work_behind_a_kernel_that_waits();
     threads::few_threads_are_run();
     threads::threads_are_looked_for();
     threads::threads_of_a_loop_without_bounds();
@@ -243,10 +244,12 @@ fn two_kernels() {
             let words = |text: &String| text.split(' ').take(2).collect::<Vec<_>>().join(" ");
             found.iter().map(words).collect::<Vec<_>>().join(", ")
         });
-        assert_eq!(
-            all,
-            ["likely: 0..4", "likely: 64..68", "certain: 128..129", "certain: 192..193"]
-        );
+        // By a copy of a word that comes later the host may look how far they are.
+        let expected = match kernel_first && !copy {
+            true => [""; 4],
+            false => ["likely: 0..4", "likely: 64..68", "certain: 128..129", "certain: 192..193"],
+        };
+        assert_eq!(all, expected);
     }
 }
 

@@ -10,6 +10,7 @@ use cuda_order_check_engine::feed::{Awaited, Memory};
 use cuda_order_check_engine::{Access, AccessKind, Cell, ContextId, StreamId};
 
 use crate::call::{Address, Call, Handle, OK};
+use crate::code::signals;
 use crate::model::contexts::Contexts;
 use crate::model::copies::blocks::{
     Block, Extent, Location, Reads, Side, Transfer, accesses, array_of, element, operand,
@@ -162,8 +163,18 @@ pub(crate) fn submitted(watch: &mut Watch, stream: StreamId, id: Option<u64>, al
         watch.feed.forget_words(range.start, range.end - range.start);
         watch.graphs.add(&watch.feed, stream, Node::Write(write.clone()));
     }
+    let mut written = all.iter().filter(|access| access.kind == AccessKind::Write);
+    if written.any(|access| access.range.end - access.range.start <= signals::FLAG) {
+        wrote_few(watch, stream);
+    }
     watch.feed.write(stream, id, all);
     watch_copies(watch, stream, all);
+}
+
+/// A stream writes what may be a flag.
+pub(crate) fn wrote_few(watch: &Watch, stream: StreamId) {
+    let is_captured = watch.feed.capture_of(stream).is_some();
+    signals::wrote_few((!is_captured).then(|| (stream, watch.feed.caller().number)));
 }
 
 /// The call has returned: which work is over by then.

@@ -8,6 +8,7 @@ use std::collections::{BinaryHeap, HashMap};
 use cuda_events::sys::CUDA_BATCH_MEM_OP_NODE_PARAMS;
 
 use crate::call::Handle;
+use crate::code::signals;
 use crate::model::graphs::nodes::{Flat, KernelNode, NodeKind, Work, ask, list};
 use crate::model::host_functions::nodes::host_function;
 use crate::model::values::pending::operations_at;
@@ -133,6 +134,9 @@ fn add(
             Work::Values(operations_at(batch.paramArray, batch.count)?)
         }
     };
+    if work.may_set_flag() {
+        signals::wrote_few(None);
+    }
     all.push(Flat { handle, work, after });
     Some(vec![all.len() - 1])
 }

@@ -12,6 +12,7 @@ use cuda_order_check_engine::{Access, AccessKind, EventId};
 
 use crate::call::{Code, Handle, OK};
 use crate::code::launch::Sizes;
+use crate::code::signals;
 use crate::model::copies::blocks::{Block, copied_rows, set_rows};
 use crate::model::driver::of_driver;
 use crate::model::graphs::node::Node;
@@ -209,6 +210,19 @@ impl Work {
         let to = Block::rows(set.dst, set.pitch);
         let extent = [set.elementSize as usize * set.width, set.height, 1];
         Self::Write(set_rows(to, extent, (set.value, set.elementSize as usize)))
+    }
+
+    /// Whether it writes what may be a flag.
+    pub(crate) fn may_set_flag(&self) -> bool {
+        let is_small = |access: &Access| {
+            let bytes = access.range.end - access.range.start;
+            access.kind == AccessKind::Write && bytes <= signals::FLAG
+        };
+        match self {
+            Self::Write(accesses) => accesses.iter().any(is_small),
+            Self::Values(_) => true,
+            _ => false,
+        }
     }
 
     /// What the feed is told of the node when the graph is instantiated.

@@ -61,8 +61,23 @@ pub(crate) fn launched(watch: &mut Watch, call: &Call, launch: &KernelLaunch<'_>
 }
 
 /// A kernel comes to the feed. `of_host`: the host may access some of what it does.
-pub(crate) fn submitted(watch: &mut Watch, stream: StreamId, accesses: &[Access], of_host: bool) {
+pub(crate) fn submitted(
+    watch: &mut Watch,
+    stream: StreamId,
+    function: Handle,
+    accesses: &[Access],
+    of_host: bool,
+) {
     watch.feed.work(stream, accesses);
+    let launch = accesses.first().and_then(Access::launch);
+    if let Some(kernel) = watch.kernels.by_handle.get(&function) {
+        let is_captured = watch.feed.capture_of(stream).is_some();
+        let call = (!is_captured).then(|| (stream, watch.feed.caller().number));
+        signals::launched(&kernel.code, call, launch, of_host);
+        if of_host && (is_captured || !watch.pinned.is_on()) {
+            signals::unwatched();
+        }
+    }
     if watch.feed.capture_of(stream).is_some()
         && accesses.iter().any(|access| access.kind == AccessKind::Write)
     {
@@ -72,13 +87,10 @@ pub(crate) fn submitted(watch: &mut Watch, stream: StreamId, accesses: &[Access]
         return;
     }
     watch.uploads.host_may_be_late();
-    let Some(launch) = accesses.first().and_then(Access::launch) else { return };
-    if let Some(values) = launch.get::<Values>() {
-        let number = match watch.feed.capture_of(stream) {
-            None => watch.feed.caller().number,
-            Some(_) => signals::ANY_TIME,
-        };
-        signals::launched(&values.code, number);
+    let Some(launch) = launch else { return };
+    let is_watched = |access: &Access| watch.pinned.region(access.range.start).is_some();
+    if !accesses.iter().any(is_watched) {
+        signals::unwatched();
     }
     for access in accesses {
         if watch.pinned.region(access.range.start).is_some() {

@@ -29,7 +29,7 @@ pub(crate) struct Kernel {
     /// The words that all of them have, and those of one parameter each.
     words: usize,
     may_be_addresses: Vec<Word>,
-    code: Arc<KernelCode>,
+    pub(crate) code: Arc<KernelCode>,
     /// The unloads of code that there had been when the driver was asked.
     unloads: u64,
 }
@@ -300,10 +300,14 @@ impl Kernels {
             unsafe { kernel.values(parameters, extra, &mut values) };
         }
         let mut accesses = Vec::new();
-        if self.addresses(feed, &|_| None, (function, sizes), &values, &mut accesses, None)
-            && let Some(kernel) = self.by_handle.get(&function)
-        {
-            signals::launched(&kernel.code, signals::ANY_TIME);
+        let kernel = (function, sizes);
+        let of_host = self.addresses(feed, &|_| None, kernel, &values, &mut accesses, None);
+        if let Some(kernel) = self.by_handle.get(&function) {
+            let launch = accesses.first().and_then(Access::launch);
+            signals::launched(&kernel.code, None, launch, of_host);
+        }
+        if of_host {
+            signals::unwatched();
         }
         accesses
     }

@@ -11,6 +11,7 @@ use cuda_order_check_engine::trace::{Trace, file_of};
 use cuda_order_check_engine::{Access, Call as Made, GraphId, StreamId, ThreadId};
 
 use crate::call::Address;
+use crate::code::signals;
 use crate::model::host_functions::apply_posted;
 use crate::model::host_functions::executions::{HAVE_POSTED, POSTED, Post, have_posted};
 use crate::model::pinned::regions::{Region, STREAMS, State, Watched, is_of, text_of};
@@ -136,6 +137,7 @@ pub(crate) fn host_access(watch: &mut Watch, early: EarlyAccess) {
     }
     watch.seen.calls += 1;
     let mut call = Made::new(early.name, watch.seen.calls, ThreadId(early.thread));
+    signals::touched(watch.seen.calls);
     call.backtrace = Some(Arc::new(Trace::of_frames(frames, python.unwrap_or_default())));
     watch.feed.resume(call);
     // What waits for a host function or a value is not over, and comes to the checker later.

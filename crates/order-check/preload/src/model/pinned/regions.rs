@@ -12,6 +12,7 @@ use cuda_order_check_engine::findings::counted;
 use cuda_order_check_engine::trace::{file_of, look_for_python};
 use cuda_order_check_engine::{Access, AccessKind, Cell, StreamId};
 
+use crate::code::signals;
 use crate::pinned::budget::{Budget, GAPS, PAGES, TIMES};
 use crate::pinned::protection::{self, PAGE, Use};
 use crate::pinned::{self, accesses, faults};
@@ -235,16 +236,23 @@ impl Pinned {
 
     /// Protects the pages of a copy or a kernel.
     pub(crate) fn watch(&mut self, stream: StreamId, access: &Access, work: Awaited) {
+        if !self.protects(stream, access, work) && access.launch().is_some() {
+            signals::unwatched();
+        }
+    }
+
+    /// The same. Says whether they are protected.
+    fn protects(&mut self, stream: StreamId, access: &Access, work: Awaited) -> bool {
         if !self.is_on() {
-            return;
+            return false;
         }
         let bytes = [access.range.start as usize, access.range.end as usize];
         let Some(pages) = self.pages(bytes) else {
             self.left_out[1] += 1;
-            return;
+            return false;
         };
         if !self.is_ready() {
-            return;
+            return false;
         }
         // Which of the bytes a kernel accesses is asked once the host has.
         let rows = access.stride().is_some() || access.launch().is_some();
@@ -253,21 +261,22 @@ impl Pinned {
         if access.launch().is_some()
             && !self.budget.allows_gaps(now, protection::accesses_in_gaps())
         {
-            return;
+            return false;
         }
         let all = self.watched.entry(stream.0).or_default();
         // The same again, as in a loop: it is over later.
         let last = all.iter().position(|watched| protection::is_same(watched.index, used));
         let same = last.and_then(|at| all.remove(at)).map(|watched| watched.index);
         if same.is_none() && !self.allows(pages) {
-            return;
+            return false;
         }
         let Some(index) = same.or_else(|| protection::add(used, pages)) else {
             self.left_out[0] += 1;
-            return;
+            return false;
         };
         self.watched.entry(stream.0).or_default().push_back(Watched { index, work });
         self.works += 1;
+        true
     }
 }
 

@@ -6,6 +6,7 @@ use cuda_order_check_engine::feed::Memory;
 use cuda_order_check_engine::{Cell, StreamId};
 
 use crate::call::Address;
+use crate::model::copies::wrote_few;
 use crate::model::graphs::node::Node;
 use crate::model::under_way::submission::Visible;
 use crate::model::values::pending::{Flag, PENDING, Pending, Value, load};
@@ -202,6 +203,7 @@ fn operations_accepted(watch: &mut Watch, stream: StreamId, values: Vec<(Value, 
             None => {
                 let first = cell.address;
                 watch.uploads.written(&(first..first.saturating_add(cell.bytes.into())));
+                wrote_few(watch, stream);
                 watch.feed.write_value(stream, id, cell, value);
                 watch.graphs.add(&watch.feed, stream, Node::WriteValue(cell, value));
             }

@@ -87,7 +87,7 @@ impl Watch {
                         &mut accesses,
                         runs.then_some((uploads, stream)),
                     );
-                    kernels::submitted(self, stream, &accesses, of_host);
+                    kernels::submitted(self, stream, function, &accesses, of_host);
                 }
                 Submitted::Write(accesses) => copies::submitted(self, stream, None, &accesses),
             }

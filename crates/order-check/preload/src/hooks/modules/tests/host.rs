@@ -280,6 +280,21 @@ fn flags_of_later_kernels() {
         }
         done(a);
     }
+    // The host has looked at what the kernel stores in a plain way, or the system did not say so.
+    for is_watched in [true, false] {
+        let ([a, _], memory) = with(&weak);
+        writes(a, memory);
+        signals(a, memory);
+        match is_watched {
+            true => read(memory + 2 * PAGE as u64),
+            false => crate::code::signals::unwatched(),
+        }
+        read(memory);
+        let found = kinds();
+        assert!(!found.contains(&"certain: writes reads".to_owned()), "{found:?}");
+        assert!(possible().iter().any(|line| line.contains(&format!("waits: {sees}"))));
+        done(a);
+    }
     // In another stream, which may be after it, and in a graph that was captured before.
     let ([a, b], memory) = with(&strong);
     writes(a, memory);

@@ -7,7 +7,9 @@ use super::corpus::{
     CALL, INPUT, MEMORY, NONE, PART, PART_OF_CUBE, RING, WAITS, found, launch, launch_of, order,
     possible, touch, upload, with_image,
 };
-use crate::call::{Address, Handle};
+use crate::call::{Address, Call, Handle};
+use crate::hooks::declare::take_findings;
+use crate::model::copies;
 use crate::walk::begin_call;
 
 pub(super) fn image() -> Vec<u8> {
@@ -354,4 +356,64 @@ pub(super) fn a_slot_that_memory_names() {
     launch(RING, a, &[INPUT, MEMORY]);
     assert_eq!(found(), NONE);
     assert_eq!(possible().len(), 3, "{:?}", possible());
+}
+
+/// A kernel waits for a flag, and what is behind it is after what is before the flag.
+pub(super) fn work_behind_a_kernel_that_waits() {
+    let text = String::from_utf8(image()).expect("text");
+    let weak = text.replace("ld.volatile.global", "ld.global");
+    assert!(weak != text);
+    let waits = |stream: Handle| launch(WAITS, stream, &[INPUT, INPUT + 1024, INPUT + 2048]);
+    let sets = |stream: Handle| launch(RING, stream, &[INPUT + 1024, INPUT]);
+    let few = |stream: Handle| {
+        let copy = Call { name: "cuMemcpyDtoDAsync_v2", per_thread: false };
+        begin_call(&copy, |watch| {
+            copies::submitted(watch, StreamId(stream as u64), None, &[Access::write(INPUT, 4)]);
+        });
+    };
+    let [fills, reads] = [Access::write(MEMORY, 64), Access::read(MEMORY, 64)];
+    let fills = |stream| touch(stream, "cuMemcpyDtoDAsync_v2", fills.clone());
+    let reads = |stream| touch(stream, "cuMemcpyDtoHAsync_v2", reads.clone());
+    type Step<'a> = &'a dyn Fn([Handle; 2]);
+    let [fill, read]: [Step<'_>; 2] = [&|[a, _]| fills(a), &|[_, b]| reads(b)];
+    let [wait, set]: [Step<'_>; 2] = [&|[_, b]| waits(b), &|[a, _]| sets(a)];
+    let wait_first: Step<'_> = &|[a, _]| waits(a);
+    let [write, set_last]: [Step<'_>; 2] = [&|[a, _]| few(a), &|[_, b]| sets(b)];
+    for (what, text, steps, is_ordered) in [
+        ("nothing waits", &text, &[fill, set, read][..], false),
+        ("it waits", &text, &[fill, set, wait, read], true),
+        ("the flag comes last", &text, &[fill, wait, read, set], true),
+        ("the work comes last", &text, &[wait, read, fill, set], true),
+        ("a copy sets the flag", &text, &[fill, write, wait, read], true),
+        ("a copy sets another one", &text, &[write, fill, wait, read], false),
+        ("nothing sets the flag", &text, &[fill, wait, read], false),
+        ("it is set before", &text, &[set, fill, wait, read], false),
+        ("it is set behind", &text, &[fill, wait, read, set_last], false),
+        ("the first one waits", &text, &[fill, wait_first, set, read], false),
+        ("it waits later", &text, &[fill, set, read, wait], false),
+        ("it does not wait", &weak, &[fill, set, wait, read], false),
+    ] {
+        let streams = with_image("", text.clone().into_bytes());
+        steps.iter().for_each(|step| step(streams));
+        let (found, possible) = (found(), possible());
+        assert_eq!(found.len(), usize::from(!is_ordered), "{what}: {found:?} {possible:?}");
+        let is_it = |line: &String| line.contains("a kernel may wait for it through memory");
+        assert_eq!(possible.iter().any(is_it), is_ordered, "{what}: {possible:?}");
+    }
+    // The host polls the flag of a kernel by copies, and goes on once it is set.
+    let strong = weak.replace("st.global.u32 [%slots]", "st.release.gpu.global.u32 [%slots]");
+    for (text, polls, is_ordered) in
+        [(&weak, true, false), (&strong, true, true), (&strong, false, false)]
+    {
+        let [a, b] = with_image("", text.clone().into_bytes());
+        fills(a);
+        launch(RING, a, &[INPUT + 1024, MEMORY + 1024]);
+        if polls {
+            touch(b, "cuMemcpyDtoHAsync_v2", Access::read(MEMORY + 1024, 4));
+        }
+        take_findings();
+        reads(b);
+        let found = found();
+        assert_eq!(found.len(), usize::from(!is_ordered), "{polls}: {found:?}");
+    }
 }

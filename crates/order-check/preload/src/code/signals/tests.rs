@@ -1,0 +1,220 @@
+use std::sync::Arc;
+
+use cuda_order_check_engine::StreamId;
+
+use super::{
+    HOLDS, KERNELS, SIGNALS, STREAMS, Side, WAITED, Waiting, any, forget, launched, may_order,
+    polled, touched, unwatched, waiting, wrote_few,
+};
+use crate::code::kernel::KernelCode;
+use crate::hooks::tests::TURN;
+
+/// A kernel of which nothing is known, so it may signal what is before it, and hold back what is behind.
+fn code() -> Arc<KernelCode> {
+    Arc::new(KernelCode::new("kernel".to_owned(), 90, None))
+}
+
+fn in_stream(code: &Arc<KernelCode>, stream: u64, number: u64) {
+    launched(code, Some((StreamId(stream), number)), None, false);
+}
+
+fn with_host(code: &Arc<KernelCode>, number: u64) {
+    launched(code, Some((StreamId(9), number)), None, true);
+}
+
+fn side(stream: u64, number: u64) -> Side<'static> {
+    Side { stream: Some(stream), number, launch: None }
+}
+
+fn beside_host(number: u64) -> Option<&'static str> {
+    may_order(side(1, number), Side { stream: None, number: 20_000, launch: None })
+}
+
+#[test]
+fn launches_count_from_their_calls_on() {
+    let _turn = TURN.lock();
+    forget();
+    assert!(!any() && beside_host(1).is_none());
+    let first = code();
+    for number in [5, 7, 6] {
+        with_host(&first, number);
+    }
+    assert!(any());
+    assert_eq!([4, 7, 8].map(beside_host), [Some(SIGNALS), Some(SIGNALS), Some(HOLDS)]);
+    // It may wait for what the host does after the work of another stream, and before it sets the flag.
+    let of_streams = |one, two| may_order(side(1, one), side(2, two));
+    assert_eq!([of_streams(8, 9), of_streams(1, 4)], [Some(HOLDS), Some(SIGNALS)]);
+    forget();
+    let first = code();
+    launched(&first, None, None, true);
+    assert_eq!(beside_host(1), Some(SIGNALS));
+    forget();
+    let all: Vec<_> = (0..KERNELS as u64).map(|at| (code(), 10 + at)).collect();
+    all.iter().for_each(|(code, at)| with_host(code, *at));
+    assert_eq!(beside_host(5000), Some(HOLDS));
+    with_host(&code(), 4500);
+    assert_eq!(beside_host(5000), Some(SIGNALS), "there are more than it knows");
+    forget();
+}
+
+/// A copy after a launch may be how the host polls its flag.
+#[test]
+fn what_the_host_polls_by_a_copy_is_before_what_comes_later() {
+    let _turn = TURN.lock();
+    forget();
+    polled(5, 8);
+    let all =
+        [(5, 9), (5, 8), (6, 9), (1, 9)].map(|(one, two)| may_order(side(1, one), side(2, two)));
+    assert_eq!(all, [Some(SIGNALS), None, None, Some(SIGNALS)]);
+    forget();
+}
+
+/// A kernel in the second stream waits, and a signal comes in the first one.
+#[test]
+fn a_wait_is_an_order_once_there_is_a_signal() {
+    let _turn = TURN.lock();
+    type Submit = fn(&[Arc<KernelCode>]);
+    let cases: [(&str, Submit, &[usize], &[usize]); 15] = [
+        ("nothing", |_| (), &[], &[]),
+        ("no signal", |all| in_stream(&all[0], 2, 5), &[0], &[]),
+        (
+            "a kernel",
+            |all| {
+                in_stream(&all[0], 2, 5);
+                in_stream(&all[1], 1, 7);
+            },
+            &[0],
+            &[0],
+        ),
+        (
+            "a kernel before",
+            |all| {
+                in_stream(&all[0], 2, 5);
+                in_stream(&all[1], 1, 3);
+            },
+            // It may wait, too, for a signal behind the second side.
+            &[0, 1],
+            &[],
+        ),
+        (
+            "a kernel behind the second side",
+            |all| {
+                in_stream(&all[0], 2, 5);
+                in_stream(&all[1], 2, 7);
+            },
+            &[0],
+            &[],
+        ),
+        (
+            "behind the kernel that waits",
+            |all| {
+                in_stream(&all[0], 3, 5);
+                in_stream(&all[1], 3, 7);
+            },
+            &[0],
+            &[],
+        ),
+        (
+            "a few bytes",
+            |all| {
+                in_stream(&all[0], 2, 5);
+                wrote_few(Some((StreamId(1), 4)));
+            },
+            &[0],
+            &[0],
+        ),
+        (
+            "a few bytes before",
+            |all| {
+                in_stream(&all[0], 2, 5);
+                wrote_few(Some((StreamId(1), 3)));
+            },
+            &[0],
+            &[],
+        ),
+        (
+            "a few bytes of a graph",
+            |all| {
+                in_stream(&all[0], 2, 5);
+                wrote_few(None);
+            },
+            &[0],
+            &[0],
+        ),
+        ("a wait in the first stream", |all| in_stream(&all[0], 1, 5), &[], &[]),
+        ("a wait behind both", |all| in_stream(&all[0], 2, 7), &[], &[]),
+        ("before both, in another stream", |all| in_stream(&all[0], 3, 1), &[0, 1], &[]),
+        (
+            "the same with a signal",
+            |all| {
+                in_stream(&all[0], 3, 1);
+                in_stream(&all[1], 1, 7);
+            },
+            &[0, 1],
+            &[0],
+        ),
+        ("in a graph", |all| launched(&all[0], None, None, false), &[0, 1], &[0, 1]),
+        (
+            "in too many streams",
+            |all| (0..=STREAMS as u64).for_each(|at| in_stream(&all[0], 10 + at, 5)),
+            &[0],
+            &[0],
+        ),
+    ];
+    for (what, submit, waits, ordered) in cases {
+        forget();
+        let codes = [(); 2].map(|()| code());
+        submit(&codes);
+        let all = waiting([side(1, 4), side(2, 6)]);
+        let found: Vec<usize> = all.iter().map(|one| one.at).collect();
+        assert_eq!(found, waits, "{what}");
+        let found: Vec<_> = all.iter().filter_map(Waiting::ordered).collect();
+        let expected: Vec<_> = ordered.iter().map(|at| (*at, WAITED)).collect();
+        assert_eq!(found, expected, "{what}");
+    }
+    forget();
+}
+
+/// A kernel whose store is plain: `kernel` writes a number.
+const PLAIN: &str = "
+    .version 8.0
+    .target sm_80
+    .address_size 64
+    .entry kernel(.param .u64 to)
+    { .reg .b64 a; ld.param.u64 a, [to]; st.global.u32 [a], 1; ret; }\0";
+
+#[test]
+fn a_plain_store_is_a_signal_if_the_host_has_looked() {
+    let _turn = TURN.lock();
+    let plain = || {
+        let image = Arc::new(crate::code::image::Image::at(PLAIN.as_ptr().addr()));
+        let code = Arc::new(KernelCode::new("kernel".to_owned(), 90, Some(image)));
+        assert!(!code.has_flags(super::CANDIDATES).signals);
+        code
+    };
+    let host = Side { stream: None, number: 9, launch: None };
+    type Look = fn();
+    let looks: [(&str, Look, bool); 5] = [
+        ("not at all", || (), false),
+        ("only now", || touched(9), false),
+        ("before", || touched(3), false),
+        ("meanwhile", || [7, 9].into_iter().for_each(touched), true),
+        ("as nobody knows", unwatched, true),
+    ];
+    for (what, look, is_signal) in looks {
+        forget();
+        let code = plain();
+        with_host(&code, 5);
+        look();
+        let expected = is_signal.then_some(SIGNALS);
+        assert_eq!(may_order(side(1, 4), host), expected, "{what}");
+        // It is the one, or before it, or the other one.
+        assert_eq!(may_order(side(1, 5), host), None, "{what}");
+        assert_eq!(may_order(side(1, 6), host), None, "{what}");
+        assert_eq!(may_order(side(1, 4), side(2, 5)), None, "{what}");
+        with_host(&code, 9);
+        assert_eq!(may_order(side(1, 4), side(2, 9)), expected, "{what}: the one before it");
+        assert_eq!(may_order(side(1, 5), side(2, 9)), None, "{what}: none between them");
+    }
+    forget();
+}
