@@ -318,12 +318,15 @@ pub struct Launch {
     /// What global memory holds: bytes, and the address of the first. Nothing may change them until the
     /// kernel has ended, and it does not itself. [Threads](crate::threads) that are run read them.
     pub memory: Vec<(u64, Arc<[u8]>)>,
+    /// Whether only the first block is meant, of as many as there are.
+    pub(crate) is_first_block: bool,
 }
 
 impl Launch {
     /// A launch of `grid` blocks of `block` threads, of which nothing in memory is known.
     pub fn new(grid: [u32; 3], block: [u32; 3], parameters: impl Into<Vec<u8>>) -> Self {
-        Self { parameters: parameters.into(), grid, block, memory: Vec::new() }
+        let (parameters, memory) = (parameters.into(), Vec::new());
+        Self { parameters, grid, block, memory, is_first_block: false }
     }
 
     /// A number of at most 16 bytes in memory.
@@ -331,6 +334,11 @@ impl Launch {
         self.memory.iter().find_map(|(first, all)| {
             number(all, u32::try_from(address.checked_sub(*first)?).ok()?, bytes.into())
         })
+    }
+
+    /// The first block of this launch.
+    pub(crate) fn first_block(&self) -> Self {
+        Self { is_first_block: true, ..self.clone() }
     }
 
     /// A number among the parameters of at most 16 bytes.

@@ -193,8 +193,11 @@ impl<'a> Evaluator<'a> {
         let most = |grid, axis| {
             size(grid, axis).unwrap_or(if grid { i128::from(i32::MAX) } else { 1024 }).max(1)
         };
-        let mut one =
-            |grid: bool, axis: usize| symbols.fixed(0, most(grid, axis) - 1, Words::new());
+        let is_first = launch.is_some_and(|launch| launch.is_first_block);
+        let mut one = |grid: bool, axis: usize| {
+            let last = if grid && is_first { 0 } else { most(grid, axis) - 1 };
+            symbols.fixed(0, last, Words::new())
+        };
         let threads = [0, 1, 2].map(|axis| one(false, axis));
         let blocks = [0, 1, 2].map(|axis| one(true, axis));
         let sizes = [false, true].map(|grid| {

@@ -127,7 +127,9 @@ impl Summary {
     /// Of a launch that may wait, where the table is by which its blocks seem to signal each other, with
     /// the places before it that they may look at. All strong stores are of the table, which has one place for
     /// each block, and what is waited for are earlier places: of as many as a block has threads, where bounds
-    /// say it. Nothing waits for the last place, as partners do that answer there, and blocks that meet.
+    /// say it. Nothing waits for the last place, as partners do that answer there, and blocks that meet; and
+    /// the first block does not wait, as that of a later part does, whose table goes on where another
+    /// launch's ends.
     ///
     /// Another launch may use the same table all the same: `launch` and `spans` say nothing of others.
     pub fn signals_in(&self, code: &Code, launch: &Launch, spans: &[Span]) -> Option<Range<u64>> {
@@ -165,7 +167,11 @@ impl Summary {
         let is_table = blocks > 1
             && Some(table.end - table.start) == blocks.checked_mul(place)
             && stores().all(is_place);
-        (is_table && is_waited).then_some(before..table.end)
+        let first_waits = || {
+            let spans = may_touch(code, &launch.first_block());
+            spans.map_or(true, |spans| code.may_wait_in(&spans))
+        };
+        (is_table && is_waited && !first_waits()).then_some(before..table.end)
     }
 }
 

@@ -246,6 +246,7 @@ fn blocks_that_wait_for_blocks_of_the_same_launch_are_told_from_others() {
     const STORE: &str = "    st.release.gpu.global.u32 [%own+4], %block;\n";
     const LOAD: &str = "    ld.acquire.gpu.global.u32 %seen, [%own];";
     const LOOP: &str = "    @%again bra LOOP;\n";
+    const FIRST: &str = "    setp.eq.s32 %again, %block, 0;\n    @%again bra NEXT;\n";
     let text = TEXT
         .replacen("%seen, %thread;", "%seen, %thread, %block;\n    .reg .b64 %own, %all;", 1)
         .replacen(
@@ -255,10 +256,11 @@ fn blocks_that_wait_for_blocks_of_the_same_launch_are_told_from_others() {
                  add.s64 %own, %flag, %own;\n    mov.u32 %thread, %tid.x;\n    \
                  mul.wide.u32 %all, %thread, 4;\n    add.s64 %all, %flag, %all;\n    \
                  mul.wide.u32 %offset, %thread, 4;\n    sub.s64 %offset, %own, %offset;\n\
-                 {STORE}LOOP:\n{LOAD}"
+                 {STORE}{FIRST}LOOP:\n{LOAD}"
             ),
             1,
-        );
+        )
+        .replacen(LOOP, &format!("{LOOP}NEXT:\n"), 1);
     let [flags, memory] = [TO + 0xffc, TO + 0x1_0000];
     let ask_of = |text: &str, blocks: u32| {
         let code = code(text, "waits");
@@ -305,6 +307,9 @@ fn blocks_that_wait_for_blocks_of_the_same_launch_are_told_from_others() {
         (LOAD, load("u32 %seen, [%all+4"), Some(0), false),
         (LOAD, load("u32 %seen, [%all+64"), Some(0), false),
         (LOAD, load("u32 %seen, [%own+-64"), Some(0), false),
+        // The first block waits as well: for that of another launch.
+        (FIRST, String::new(), Some(0), false),
+        (FIRST, FIRST.replace(", 0;", ", 1;"), Some(0), false),
         // Within two of the places.
         (LOAD, load("u32 %seen, [%own+2"), Some(0), false),
         (LOAD, load("u32 %seen, [%own+-2"), Some(0), false),

@@ -154,8 +154,11 @@ pub(super) fn blocks_that_wait_for_each_other() {
     assert!(text.contains(poll));
     let text = text.replacen("%seen, %thread;", "%seen, %thread, %block;\n    .reg .b64 %own;", 1);
     let signals = "    mov.u32 %block, %ctaid.x;\n    mul.wide.u32 %own, %block, 4;\n    \
-         add.s64 %own, %flag, %own;\n    st.release.gpu.global.u32 [%own+4], %block;\nLOOP:\n    \
+         add.s64 %own, %flag, %own;\n    st.release.gpu.global.u32 [%own+4], %block;\n    \
+         setp.eq.s32 %again, %block, 0;\n    @%again bra NEXT;\nLOOP:\n    \
          ld.acquire.gpu.global.u32 %seen, [%own];";
+    let again = "@%again bra LOOP;\n";
+    let text = text.replacen(again, &format!("{again}NEXT:\n"), 1);
     let text = text.replacen(poll, signals, 1).into_bytes();
     fn scan(stream: Handle, flags: u64, to: u64) {
         launch_of(WAITS, stream, [64, 1, 1, 256, 1, 1], &[flags, INPUT, to]);
