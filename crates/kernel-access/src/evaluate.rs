@@ -505,6 +505,9 @@ impl<'a> Evaluator<'a> {
         }
         let last = block.instructions.end.saturating_sub(1);
         let Some(one) = code.instructions.get(last) else { return Ok(Vec::new()) };
+        if let Some(next) = self.computed(&state, one, &block.next) {
+            return Ok(vec![(next, state)]);
+        }
         let (conditional, divergent) = match one.operation {
             Operation::Branch { divergent } => (true, divergent),
             Operation::Exit | Operation::Call | Operation::Return | Operation::Converge(_) => {
@@ -556,6 +559,22 @@ impl<'a> Evaluator<'a> {
             states.push((to, state));
         }
         Ok(states)
+    }
+
+    /// The one of these blocks that a branch to a computed place goes to in this launch, if that is known.
+    fn computed(&mut self, state: &State, one: &Instruction, next: &[usize]) -> Option<usize> {
+        let [place, base] = one.sources.as_slice() else { return None };
+        if one.operation != Operation::BranchIndirect || !self.prunes || !always(one) {
+            return None;
+        }
+        let (place, base) = (self.long(state, place), self.long(state, base));
+        let target = place.plus(1, &base)?.as_number()?.rem_euclid(DOUBLE);
+        let blocks = &self.code.graph.blocks;
+        let begins = |at: &&usize| {
+            let begin = blocks.get(**at).map(|block| block.instructions.start * INSTRUCTION);
+            begin.is_some_and(|begin| begin as i128 == target)
+        };
+        next.iter().find(begins).copied()
     }
 
     fn assume(&self, state: &mut State, truth: &Truth, way: bool) {

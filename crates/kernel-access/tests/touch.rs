@@ -302,7 +302,7 @@ fn add(hulls: &mut Hulls, kind: char, (first, end): (u64, u64)) {
 
 #[test]
 fn bounds_are_those_of_the_source() {
-    const EXACT: [&str; 14] = [
+    const EXACT: [&str; 15] = [
         "unused_word",
         "axpy",
         "grid_stride",
@@ -316,6 +316,7 @@ fn bounds_are_those_of_the_source() {
         "half_math",
         "chosen",
         "local_array",
+        "switched",
         "transpose",
     ];
     let mut compared = 0;
