@@ -30,7 +30,7 @@ pub fn capturing(raw: &Raw, mode: CUstreamCaptureMode) -> CUstream {
 
 #[track_caller]
 pub fn begin(raw: &Raw, stream: CUstream, mode: CUstreamCaptureMode) {
-    must("cuStreamBeginCapture", raw.cuStreamBeginCapture_v2(stream, mode));
+    must!(raw.cuStreamBeginCapture_v2(stream, mode));
 }
 
 /// The number of a stream's capture status: 0 none, 1 active, 2 invalidated.
@@ -56,7 +56,7 @@ pub fn fate(raw: &Raw, stream: CUstream) -> String {
     let (code, graph) = end(raw, stream);
     let null = graph.is_null();
     if code == CUresult::CUDA_SUCCESS && !null {
-        must("cuGraphDestroy", raw.cuGraphDestroy(graph));
+        must!(raw.cuGraphDestroy(graph));
     }
     match (status, code, null) {
         (Ok(1), CUresult::CUDA_SUCCESS, false) => "unharmed".to_owned(),
@@ -125,15 +125,9 @@ fn grouped(
 /// Sets this thread's capture mode during the work.
 pub fn with_mode<T>(raw: &Raw, mode: CUstreamCaptureMode, work: impl FnOnce() -> T) -> T {
     let mut exchanged = mode;
-    must(
-        "cuThreadExchangeStreamCaptureMode",
-        raw.cuThreadExchangeStreamCaptureMode(&mut exchanged),
-    );
+    must!(raw.cuThreadExchangeStreamCaptureMode(&mut exchanged));
     let result = work();
-    must(
-        "cuThreadExchangeStreamCaptureMode",
-        raw.cuThreadExchangeStreamCaptureMode(&mut exchanged),
-    );
+    must!(raw.cuThreadExchangeStreamCaptureMode(&mut exchanged));
     result
 }
 
@@ -199,7 +193,7 @@ rules! {
             let during = status(rig, stream).expect("a status");
             let (code, graph) = end(rig, stream);
             let after = status(rig, stream).expect("a status");
-            must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+            must!(rig.cuGraphDestroy(graph));
             format!("status {before}, status {during}, {} with a graph, status {after}", code_text(code))
         });
     }
@@ -268,7 +262,7 @@ rules! {
     {
         call_in_each_mode(rig, saw, |_| {
             elsewhere(|| {
-                must("cuCtxSetCurrent", rig.cuCtxSetCurrent(rig.context));
+                must!(rig.cuCtxSetCurrent(rig.context));
                 rig.cuCtxSynchronize()
             })
         });
@@ -487,7 +481,7 @@ rules! {
                 ("wait", rig.cuStreamWaitEvent(stream, event, 0)),
                 ("elapsed", rig.elapsed_code(event, event)),
             ]);
-            must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+            must!(rig.cuGraphDestroy(graph));
             one.all()
         });
     }
@@ -513,7 +507,7 @@ rules! {
     {
         let (stream, event) = (capturing(rig, GLOBAL), rig.event(TIMING));
         rig.record(event, stream);
-        must("cuGraphDestroy", rig.cuGraphDestroy(end(rig, stream).1));
+        must!(rig.cuGraphDestroy(end(rig, stream).1));
         saw.code("record", rig.cuEventRecord(event, stream));
         saw.code("synchronize", rig.cuEventSynchronize(event));
         saw.code("query", rig.cuEventQuery(event));
@@ -571,10 +565,7 @@ rules! {
     fn an_externally_recorded_event(rig, saw) = "query success; elapsed CUDA_ERROR_INVALID_HANDLE \
         (400); unharmed" {
         let (stream, event) = (capturing(rig, RELAXED), rig.event(TIMING));
-        must(
-            "cuEventRecordWithFlags",
-            rig.cuEventRecordWithFlags(event, stream, CU_EVENT_RECORD_EXTERNAL),
-        );
+        must!(rig.cuEventRecordWithFlags(event, stream, CU_EVENT_RECORD_EXTERNAL));
         saw.code("query", rig.cuEventQuery(event));
         saw.code("elapsed", rig.elapsed_code(event, event));
         saw.text(fate(rig, stream));
@@ -625,7 +616,7 @@ rules! {
             let event = rig.recorded(stream);
             let code = code_text(rig.cuStreamWaitEvent(joined, event, 0));
             let during = status(rig, joined).expect("a status");
-            must("cuGraphDestroy", rig.cuGraphDestroy(end(rig, stream).1));
+            must!(rig.cuGraphDestroy(end(rig, stream).1));
             format!(
                 "wait {code}, status {during}, after the end {}",
                 status(rig, joined).expect("a status")
@@ -651,7 +642,7 @@ rules! {
         (1), invalidated" {
         let first = capturing(rig, GLOBAL);
         let event = rig.recorded(first);
-        must("cuGraphDestroy", rig.cuGraphDestroy(end(rig, first).1));
+        must!(rig.cuGraphDestroy(end(rig, first).1));
         call_in_each_mode(rig, saw, |stream| rig.cuStreamWaitEvent(stream, event, 0));
     }
 
@@ -663,7 +654,7 @@ rules! {
         in_each_mode(saw, |mode| {
             let (stream, joined) = (capturing(rig, mode), rig.stream(NON_BLOCKING));
             let event = rig.recorded(stream);
-            must("cuStreamWaitEvent", rig.cuStreamWaitEvent(joined, event, 0));
+            must!(rig.cuStreamWaitEvent(joined, event, 0));
             let (code, graph) = end(rig, joined);
             let graph = if graph.is_null() { "NULL" } else { "a graph" };
             format!("{} and {graph}, {}", code_text(code), fate(rig, stream))
@@ -677,7 +668,7 @@ rules! {
         in_each_mode(saw, |mode| {
             let (stream, forked) = (capturing(rig, mode), rig.stream(NON_BLOCKING));
             let event = rig.recorded(stream);
-            must("cuStreamWaitEvent", rig.cuStreamWaitEvent(forked, event, 0));
+            must!(rig.cuStreamWaitEvent(forked, event, 0));
             must("cuLaunchHostFunc", rig.host(forked, || {}));
             let (code, graph) = end(rig, stream);
             let graph = if graph.is_null() { "NULL" } else { "a graph" };
@@ -691,7 +682,7 @@ rules! {
         in_each_mode(saw, |mode| {
             let (stream, forked) = (capturing(rig, mode), rig.stream(NON_BLOCKING));
             let event = rig.recorded(stream);
-            must("cuStreamWaitEvent", rig.cuStreamWaitEvent(forked, event, 0));
+            must!(rig.cuStreamWaitEvent(forked, event, 0));
             fate(rig, stream)
         });
     }
@@ -701,10 +692,10 @@ rules! {
         in_each_mode(saw, |mode| {
             let (stream, forked) = (capturing(rig, mode), rig.stream(NON_BLOCKING));
             let fork = rig.recorded(stream);
-            must("cuStreamWaitEvent", rig.cuStreamWaitEvent(forked, fork, 0));
+            must!(rig.cuStreamWaitEvent(forked, fork, 0));
             must("cuLaunchHostFunc", rig.host(forked, || {}));
             let join = rig.recorded(forked);
-            must("cuStreamWaitEvent", rig.cuStreamWaitEvent(stream, join, 0));
+            must!(rig.cuStreamWaitEvent(stream, join, 0));
             fate(rig, stream)
         });
     }
@@ -717,7 +708,7 @@ rules! {
         in_each_mode(saw, |mode| {
             let (stream, forked) = (capturing(rig, mode), rig.stream(NON_BLOCKING));
             let event = rig.recorded(stream);
-            must("cuStreamWaitEvent", rig.cuStreamWaitEvent(forked, event, 0));
+            must!(rig.cuStreamWaitEvent(forked, event, 0));
             must("cuLaunchHostFunc", rig.host(forked, || {}));
             let destroyed = code_text(rig.cuStreamDestroy_v2(forked));
             let (code, graph) = end(rig, stream);
@@ -731,7 +722,7 @@ rules! {
     fn a_destroyed_stream_without_work(rig, saw) = "each mode: success, unharmed" {
         call_in_each_mode(rig, saw, |stream| {
             let (forked, event) = (rig.stream(NON_BLOCKING), rig.recorded(stream));
-            must("cuStreamWaitEvent", rig.cuStreamWaitEvent(forked, event, 0));
+            must!(rig.cuStreamWaitEvent(forked, event, 0));
             rig.cuStreamDestroy_v2(forked)
         });
     }
@@ -741,11 +732,11 @@ rules! {
     fn a_stream_destroyed_before_it_is_joined(rig, saw) = "each mode: success, unharmed" {
         call_in_each_mode(rig, saw, |stream| {
             let (forked, fork) = (rig.stream(NON_BLOCKING), rig.recorded(stream));
-            must("cuStreamWaitEvent", rig.cuStreamWaitEvent(forked, fork, 0));
+            must!(rig.cuStreamWaitEvent(forked, fork, 0));
             must("cuLaunchHostFunc", rig.host(forked, || {}));
             let join = rig.recorded(forked);
             let destroyed = rig.cuStreamDestroy_v2(forked);
-            must("cuStreamWaitEvent", rig.cuStreamWaitEvent(stream, join, 0));
+            must!(rig.cuStreamWaitEvent(stream, join, 0));
             destroyed
         });
     }
@@ -761,7 +752,7 @@ rules! {
             let stream = capturing(rig, mode);
             let (code, graph) = elsewhere(|| end(rig, stream));
             if code == CUresult::CUDA_SUCCESS {
-                must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+                must!(rig.cuGraphDestroy(graph));
             }
             let graph = if graph.is_null() { "NULL" } else { "a graph" };
             format!("{} and {graph}, {}", code_text(code), fate(rig, stream))
@@ -967,10 +958,7 @@ rules! {
         elsewhere(|| {
             for new in [2, 7, 1, 0] {
                 let mut mode = CUstreamCaptureMode(new);
-                must(
-                    "cuThreadExchangeStreamCaptureMode",
-                    rig.cuThreadExchangeStreamCaptureMode(&mut mode),
-                );
+                must!(rig.cuThreadExchangeStreamCaptureMode(&mut mode));
                 saw.text(format_args!("was {}", mode.0));
             }
         });

@@ -20,7 +20,7 @@ fn made<T>(rig: &Rig, make: impl FnOnce() -> T) -> T {
 
 fn graph(rig: &Rig) -> CUgraph {
     let mut graph = null_mut();
-    must("cuGraphCreate", rig.cuGraphCreate(&mut graph, 0));
+    must!(rig.cuGraphCreate(&mut graph, 0));
     graph
 }
 
@@ -50,7 +50,7 @@ fn page() -> *mut c_void {
 fn pinned(rig: &Rig) -> *mut c_void {
     made(rig, || {
         let mut memory = null_mut();
-        must("cuMemHostAlloc", rig.cuMemHostAlloc(&mut memory, 64, 0));
+        must!(rig.cuMemHostAlloc(&mut memory, 64, 0));
         memory
     })
 }
@@ -58,7 +58,7 @@ fn pinned(rig: &Rig) -> *mut c_void {
 fn asynchronous(rig: &Rig, stream: CUstream) -> CUdeviceptr {
     made(rig, || {
         let mut address = 0;
-        must("cuMemAllocAsync", rig.cuMemAllocAsync(&mut address, 64, stream));
+        must!(rig.cuMemAllocAsync(&mut address, 64, stream));
         address
     })
 }
@@ -126,7 +126,7 @@ rules! {
         let other = rig.stream(NON_BLOCKING);
         let managed = made(rig, || {
             let mut address = 0;
-            must("cuMemAllocManaged", rig.cuMemAllocManaged(&mut address, 64, 1));
+            must!(rig.cuMemAllocManaged(&mut address, 64, 1));
             address
         });
         let mut default = null_mut();
@@ -181,7 +181,7 @@ rules! {
         let other = rig.stream(NON_BLOCKING);
         let event = rig.event(NO_TIMING);
         let mut address = 0;
-        must("cuMemAlloc", rig.cuMemAlloc_v2(&mut address, 128));
+        must!(rig.cuMemAlloc_v2(&mut address, 128));
         unsafe extern "C" fn nothing(_: *mut c_void) {}
         calls_in_each_mode(rig, saw, &[
             ("cuGraphDestroy", &|_| rig.cuGraphDestroy(graph(rig))),

@@ -33,16 +33,13 @@ fn stack(raw: &Raw, names: &[(&str, CUcontext)]) -> String {
 /// Whether the primary context is active.
 fn active(raw: &Raw, device: CUdevice) -> bool {
     let (mut flags, mut active) = (0, 0);
-    must(
-        "cuDevicePrimaryCtxGetState",
-        raw.cuDevicePrimaryCtxGetState(device, &mut flags, &mut active),
-    );
+    must!(raw.cuDevicePrimaryCtxGetState(device, &mut flags, &mut active));
     active != 0
 }
 
 fn retain(raw: &Raw, device: CUdevice) -> CUcontext {
     let mut context = null_mut();
-    must("cuDevicePrimaryCtxRetain", raw.cuDevicePrimaryCtxRetain(&mut context, device));
+    must!(raw.cuDevicePrimaryCtxRetain(&mut context, device));
     context
 }
 
@@ -84,7 +81,7 @@ fn ends_with_work(rig: &Rig, saw: &crate::rules::Saw, end: impl FnOnce() -> CUre
 
 /// The driver after `cuInit`, with no context anywhere.
 fn initialised(rig: &Rig) {
-    must("cuInit", rig.cuInit(0));
+    must!(rig.cuInit(0));
 }
 
 rules! {
@@ -111,23 +108,23 @@ rules! {
     /// Creating a context pushes it onto the calling thread's stack.
     fn creating_pushes(rig, saw) = "new over primary" {
         let mut context = null_mut();
-        must("cuCtxCreate", rig.cuCtxCreate_v2(&mut context, 0, rig.device));
+        must!(rig.cuCtxCreate_v2(&mut context, 0, rig.device));
         saw.text(stack(rig, &[("new", context), ("primary", rig.context)]));
-        must("cuCtxDestroy", rig.cuCtxDestroy_v2(context));
+        must!(rig.cuCtxDestroy_v2(context));
     }
 
     /// Making a context current replaces the top of the stack.
     fn setting_replaces_the_top(rig, saw) = "C over A" {
         let (a, b, c) = (rig.context, rig.new_context(), rig.new_context());
-        must("cuCtxPushCurrent", rig.cuCtxPushCurrent_v2(b));
-        must("cuCtxSetCurrent", rig.cuCtxSetCurrent(c));
+        must!(rig.cuCtxPushCurrent_v2(b));
+        must!(rig.cuCtxSetCurrent(c));
         saw.text(stack(rig, &[("A", a), ("B", b), ("C", c)]));
     }
 
     /// On an empty stack, making a context current pushes it.
     fn setting_on_an_empty_stack_pushes(rig, saw) = "primary" {
         elsewhere(|| {
-            must("cuCtxSetCurrent", rig.cuCtxSetCurrent(rig.context));
+            must!(rig.cuCtxSetCurrent(rig.context));
             saw.text(stack(rig, &[("primary", rig.context)]));
         });
     }
@@ -136,7 +133,7 @@ rules! {
     /// nothing.
     fn setting_null_pops(rig, saw) = "success; A; success; success; empty" {
         let (a, b) = (rig.context, rig.new_context());
-        must("cuCtxPushCurrent", rig.cuCtxPushCurrent_v2(b));
+        must!(rig.cuCtxPushCurrent_v2(b));
         saw.text(crate::raw::code_text(rig.cuCtxSetCurrent(null_mut())));
         saw.text(if rig.current() == a { "A" } else { "another" });
         saw.text(crate::raw::code_text(rig.cuCtxSetCurrent(null_mut())));
@@ -147,8 +144,8 @@ rules! {
     /// A context can be in a stack more than once.
     fn pushing_twice(rig, saw) = "A over B over A" {
         let (a, b) = (rig.context, rig.new_context());
-        must("cuCtxPushCurrent", rig.cuCtxPushCurrent_v2(b));
-        must("cuCtxPushCurrent", rig.cuCtxPushCurrent_v2(a));
+        must!(rig.cuCtxPushCurrent_v2(b));
+        must!(rig.cuCtxPushCurrent_v2(a));
         saw.text(stack(rig, &[("A", a), ("B", b)]));
     }
 
@@ -191,7 +188,7 @@ rules! {
             let mut context = null_mut();
             let code = rig.cuCtxCreate_v2(&mut context, flags, rig.device);
             if code == CUresult::CUDA_SUCCESS {
-                must("cuCtxDestroy", rig.cuCtxDestroy_v2(context));
+                must!(rig.cuCtxDestroy_v2(context));
             }
             code
         };
@@ -271,9 +268,9 @@ rules! {
         retain(rig, 0);
         retain(rig, 0);
         saw.text(format_args!("retained twice {}", state()));
-        must("cuDevicePrimaryCtxRelease", rig.cuDevicePrimaryCtxRelease_v2(0));
+        must!(rig.cuDevicePrimaryCtxRelease_v2(0));
         saw.text(format_args!("released once {}", state()));
-        must("cuDevicePrimaryCtxRelease", rig.cuDevicePrimaryCtxRelease_v2(0));
+        must!(rig.cuDevicePrimaryCtxRelease_v2(0));
         saw.text(format_args!("released twice {}", state()));
         saw.code("released again", rig.cuDevicePrimaryCtxRelease_v2(0));
     }
@@ -296,7 +293,7 @@ rules! {
     /// Retaining the primary context again gives the same handle.
     fn retaining_again(rig, saw) = "the same handle" {
         saw.holds("the same handle", retain(rig, rig.device) == rig.context);
-        must("cuDevicePrimaryCtxRelease", rig.cuDevicePrimaryCtxRelease_v2(rig.device));
+        must!(rig.cuDevicePrimaryCtxRelease_v2(rig.device));
     }
 
     /// After the last release of the primary context, it stays current. Calls that need a live
@@ -308,8 +305,8 @@ rules! {
     {
         initialised(rig);
         let context = retain(rig, 0);
-        must("cuCtxSetCurrent", rig.cuCtxSetCurrent(context));
-        must("cuDevicePrimaryCtxRelease", rig.cuDevicePrimaryCtxRelease_v2(0));
+        must!(rig.cuCtxSetCurrent(context));
+        must!(rig.cuDevicePrimaryCtxRelease_v2(0));
         let (mut device, mut event, mut stream) = (77, null_mut(), null_mut());
         saw.holds("still current", rig.current() == context);
         saw.code("its device", rig.cuCtxGetDevice(&mut device));
@@ -328,8 +325,8 @@ rules! {
     {
         initialised(rig);
         let context = retain(rig, 0);
-        must("cuCtxSetCurrent", rig.cuCtxSetCurrent(context));
-        must("cuDevicePrimaryCtxRelease", rig.cuDevicePrimaryCtxRelease_v2(0));
+        must!(rig.cuCtxSetCurrent(context));
+        must!(rig.cuDevicePrimaryCtxRelease_v2(0));
         let mut event = null_mut();
         saw.holds("the same handle", retain(rig, 0) == context);
         saw.code("cuEventCreate", rig.cuEventCreate(&mut event, 0));
@@ -341,7 +338,7 @@ rules! {
     fn the_last_release_waits(rig, saw) = "success; the work was done" {
         initialised(rig);
         let context = retain(rig, 0);
-        must("cuCtxSetCurrent", rig.cuCtxSetCurrent(context));
+        must!(rig.cuCtxSetCurrent(context));
         let code = ends_with_work(rig, saw, || rig.cuDevicePrimaryCtxRelease_v2(0));
         must("cuDevicePrimaryCtxRelease", code);
     }
@@ -350,7 +347,7 @@ rules! {
     [alone]
     fn destroying_waits(rig, saw) = "success; the work was done" {
         let context = rig.new_context();
-        must("cuCtxPushCurrent", rig.cuCtxPushCurrent_v2(context));
+        must!(rig.cuCtxPushCurrent_v2(context));
         let code = ends_with_work(rig, saw, || rig.destroy_context(context));
         must("cuCtxDestroy", code);
     }
@@ -366,7 +363,7 @@ rules! {
     [alone]
     fn destroying_pops(rig, saw) = "success; primary" {
         let context = rig.new_context();
-        must("cuCtxPushCurrent", rig.cuCtxPushCurrent_v2(context));
+        must!(rig.cuCtxPushCurrent_v2(context));
         saw.text(crate::raw::code_text(rig.destroy_context(context)));
         saw.text(stack(rig, &[("new", context), ("primary", rig.context)]));
     }
@@ -386,7 +383,7 @@ rules! {
         let there = std::thread::scope(|scope| {
             let thread = scope.spawn(move || {
                 let (mut event, mut stream) = (null_mut(), null_mut());
-                must("cuCtxSetCurrent", raw.cuCtxSetCurrent(handle.get()));
+                must!(raw.cuCtxSetCurrent(handle.get()));
                 ready.send(()).expect("the rule waits");
                 wait.recv().expect("the rule says when");
                 let there = crate::rules::Saw::default();
@@ -491,7 +488,7 @@ rules! {
                 ("cuStreamEndCapture", rig.cuStreamEndCapture(stream, &mut graph)),
             ]);
         });
-        must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+        must!(rig.cuGraphDestroy(graph));
     }
 
     /// A call that creates an object, queries the context or names a default stream needs a current
@@ -601,7 +598,7 @@ rules! {
          one before is current"
     {
         let (mut created, mut attached) = (null_mut(), null_mut());
-        must("cuCtxCreate", rig.cuCtxCreate_v2(&mut created, 0, rig.device));
+        must!(rig.cuCtxCreate_v2(&mut created, 0, rig.device));
         let code = rig.cuCtxAttach(&mut attached, 0);
         let same = if attached == created { "the same" } else { "another one" };
         saw.text(format_args!("attach {}, {same}", code_text(code)));

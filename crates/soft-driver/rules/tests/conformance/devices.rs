@@ -26,8 +26,8 @@ struct Second<'a> {
 impl<'a> Second<'a> {
     fn new(rig: &'a Rig) -> Self {
         let (mut device, mut context) = (0, null_mut());
-        must("cuDeviceGet", rig.cuDeviceGet(&mut device, 1));
-        must("cuDevicePrimaryCtxRetain", rig.cuDevicePrimaryCtxRetain(&mut context, device));
+        must!(rig.cuDeviceGet(&mut device, 1));
+        must!(rig.cuDevicePrimaryCtxRetain(&mut context, device));
         Self { rig, device, context }
     }
 }
@@ -65,14 +65,14 @@ fn waits_for_copy(
     };
     // Memory that the copy does not use.
     let (mut device, mut pinned) = (0, null_mut());
-    must("cuMemAlloc", rig.cuMemAlloc_v2(&mut device, COPIED));
-    must("cuMemHostAlloc", rig.cuMemHostAlloc(&mut pinned, COPIED, 0));
+    must!(rig.cuMemAlloc_v2(&mut device, COPIED));
+    must!(rig.cuMemHostAlloc(&mut pinned, COPIED, 0));
     let (raw, pinned) = (**rig, Sent::new(pinned));
     ask("cuMemFree", Box::new(move || raw.cuMemFree_v2(device)));
     ask("cuMemFreeHost", Box::new(move || raw.cuMemFreeHost(pinned.get())));
     ask("cuCtxSynchronize", Box::new(move || raw.cuCtxSynchronize()));
     let (latch, event) = (held(), rig.event(0));
-    must("cuCtxRecordEvent", rig.cuCtxRecordEvent(rig.context, event));
+    must!(rig.cuCtxRecordEvent(rig.context, event));
     let begin = Instant::now();
     let is_pending = || rig.cuEventQuery(event) == CUresult::CUDA_ERROR_NOT_READY;
     // Where nothing holds it, it is over soon.
@@ -106,7 +106,7 @@ fn visible() {
     }
     let uuids = (0..rig.device_count()).map(|device| {
         let mut uuid = CUuuid { bytes: [0; 16] };
-        must("cuDeviceGetUuid", rig.cuDeviceGetUuid(&mut uuid, device));
+        must!(rig.cuDeviceGetUuid(&mut uuid, device));
         let digits = to_hex(&uuid.bytes);
         let groups = [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20]];
         format!("GPU-{}-{}", groups.join("-"), &digits[20..])
@@ -250,7 +250,7 @@ rules! {
             let event = rig.within(context, || rig.event(NO_TIMING));
             let latch = rig.hold(held);
             rig.record(event, held);
-            must("cuStreamWaitEvent", rig.cuStreamWaitEvent(waiting, event, 0));
+            must!(rig.cuStreamWaitEvent(waiting, event, 0));
             let before = code_text(rig.cuStreamQuery(waiting));
             latch.release();
             saw.text(format_args!(
@@ -314,8 +314,8 @@ rules! {
         const PORTABLE: u32 = 1;
         let second = Second::new(rig);
         let (mut device, mut pinned) = (0, null_mut());
-        must("cuMemAlloc", rig.cuMemAlloc_v2(&mut device, 64));
-        must("cuMemHostAlloc", rig.cuMemHostAlloc(&mut pinned, 64, PORTABLE));
+        must!(rig.cuMemAlloc_v2(&mut device, 64));
+        must!(rig.cuMemHostAlloc(&mut pinned, 64, PORTABLE));
         let (raw, pinned) = (**rig, Sent::new(pinned));
         let latch = rig.within(second.context, || rig.hold(rig.stream(NON_BLOCKING)));
         let freed = beside_a_wait(rig, LONG, move || raw.cuMemFree_v2(device), || latch.release());
@@ -337,7 +337,7 @@ rules! {
         let second = Second::new(rig);
         let allocate = || {
             let mut memory = 0;
-            must("cuMemAlloc", rig.cuMemAlloc_v2(&mut memory, BYTES));
+            must!(rig.cuMemAlloc_v2(&mut memory, BYTES));
             memory
         };
         let (here, there) = (allocate(), rig.within(second.context, allocate));
@@ -355,7 +355,7 @@ rules! {
         copy();
         rig.within(second.context, || {
             let stream = rig.stream(BLOCKING);
-            must("cuMemsetD8Async", rig.cuMemsetD8Async(there, 1, BYTES, stream));
+            must!(rig.cuMemsetD8Async(there, 1, BYTES, stream));
             let stream = Sent::new(stream);
             let call = move || raw.cuStreamSynchronize(stream.get());
             let waited = beside_a_wait(rig, SHORT, call, || latch.release());
@@ -374,7 +374,7 @@ rules! {
         let second = Second::new(rig);
         let allocate = |context| {
             let mut memory = 0;
-            rig.within(context, || must("cuMemAlloc", rig.cuMemAlloc_v2(&mut memory, COPIED)));
+            rig.within(context, || must!(rig.cuMemAlloc_v2(&mut memory, COPIED)));
             memory
         };
         let (here, there) = (allocate(rig.context), allocate(second.context));
@@ -389,8 +389,8 @@ rules! {
         let [enable, disable] = [true, false].map(|on| {
             move |(from, to): (CUcontext, CUcontext)| {
                 rig.within(from, || match on {
-                    true => must("cuCtxEnablePeerAccess", rig.cuCtxEnablePeerAccess(to, 0)),
-                    false => must("cuCtxDisablePeerAccess", rig.cuCtxDisablePeerAccess(to)),
+                    true => must!(rig.cuCtxEnablePeerAccess(to, 0)),
+                    false => must!(rig.cuCtxDisablePeerAccess(to)),
                 });
             }
         });
@@ -402,8 +402,8 @@ rules! {
         disable(peers[1]);
         look("here has it", [true, true]);
         disable(peers[0]);
-        must("cuMemFree", rig.cuMemFree_v2(here));
-        rig.within(second.context, || must("cuMemFree", rig.cuMemFree_v2(there)));
+        must!(rig.cuMemFree_v2(here));
+        rig.within(second.context, || must!(rig.cuMemFree_v2(there)));
     }
 
     /// `cuStreamGetDevice` returns the device of a stream.
@@ -414,7 +414,7 @@ rules! {
             (rig.stream(NON_BLOCKING), rig.within(second.context, || rig.stream(NON_BLOCKING)));
         for stream in [there, here] {
             let mut device = 77;
-            must("cuStreamGetDevice", rig.cuStreamGetDevice(stream, &mut device));
+            must!(rig.cuStreamGetDevice(stream, &mut device));
             saw.text(device);
         }
     }
@@ -486,8 +486,8 @@ rules! {
         let latch = rig.hold(stream);
         let (here, there) =
             (rig.event(NO_TIMING), rig.within(second.context, || rig.event(NO_TIMING)));
-        must("cuCtxRecordEvent", rig.cuCtxRecordEvent(rig.context, here));
-        must("cuCtxRecordEvent", rig.cuCtxRecordEvent(second.context, there));
+        must!(rig.cuCtxRecordEvent(rig.context, here));
+        must!(rig.cuCtxRecordEvent(second.context, there));
         saw.code("of the other device", rig.settled(there));
         saw.code("of this one", rig.cuEventQuery(here));
         latch.release();
@@ -536,7 +536,7 @@ rules! {
         peer.step("hold");
         peer.step("record");
         saw.code("query", rig.cuEventQuery(event));
-        must("cuStreamWaitEvent", rig.cuStreamWaitEvent(theirs, event, 0));
+        must!(rig.cuStreamWaitEvent(theirs, event, 0));
         saw.code("a stream there that waits", rig.cuStreamQuery(theirs));
         peer.step("release");
         saw.code("then", rig.cuStreamSynchronize(theirs));
@@ -556,20 +556,19 @@ rules! {
     {
         let second = Second::new(rig);
         let (mut from, mut to) = (0, 0);
-        must("cuMemAlloc", rig.cuMemAlloc_v2(&mut from, 64));
-        rig.within(second.context, || must("cuMemAlloc", rig.cuMemAlloc_v2(&mut to, 64)));
+        must!(rig.cuMemAlloc_v2(&mut from, 64));
+        rig.within(second.context, || must!(rig.cuMemAlloc_v2(&mut to, 64)));
         let stream = rig.stream(NON_BLOCKING);
         let mut back = [0_u8; 64];
-        must("cuMemsetD8Async", rig.cuMemsetD8Async(from, 6, 64, stream));
-        let code = rig.cuMemcpyPeerAsync(to, second.context, from, rig.context, 64, stream);
-        must("cuMemcpyPeerAsync", code);
+        must!(rig.cuMemsetD8Async(from, 6, 64, stream));
+        must!(rig.cuMemcpyPeerAsync(to, second.context, from, rig.context, 64, stream));
         let place = back.as_mut_ptr().cast();
-        must("cuMemcpyDtoHAsync", rig.cuMemcpyDtoHAsync_v2(place, to, 64, stream));
+        must!(rig.cuMemcpyDtoHAsync_v2(place, to, 64, stream));
         rig.synchronize(stream);
         saw.holds("copied", back == [6; 64]);
         let can = |device, peer| {
             let mut can = 77;
-            must("cuDeviceCanAccessPeer", rig.cuDeviceCanAccessPeer(&mut can, device, peer));
+            must!(rig.cuDeviceCanAccessPeer(&mut can, device, peer));
             can
         };
         let itself = can(rig.device, rig.device);
@@ -588,7 +587,7 @@ rules! {
         let disable = || code_text(rig.cuCtxDisablePeerAccess(second.context));
         let once = disable();
         saw.text(format_args!("disabling {once}, again {}", disable()));
-        must("cuMemFree", rig.cuMemFree_v2(from));
-        rig.within(second.context, || must("cuMemFree", rig.cuMemFree_v2(to)));
+        must!(rig.cuMemFree_v2(from));
+        rig.within(second.context, || must!(rig.cuMemFree_v2(to)));
     }
 }

@@ -13,21 +13,20 @@ use crate::rules;
 
 pub fn graph(raw: &Raw) -> CUgraph {
     let mut graph = null_mut();
-    must("cuGraphCreate", raw.cuGraphCreate(&mut graph, 0));
+    must!(raw.cuGraphCreate(&mut graph, 0));
     graph
 }
 
 pub fn empty(rig: &Rig, graph: CUgraph, after: &[CUgraphNode]) -> CUgraphNode {
     let mut node = null_mut();
-    let code = rig.cuGraphAddEmptyNode(&mut node, graph, after.as_ptr(), after.len());
-    must("cuGraphAddEmptyNode", code);
+    must!(rig.cuGraphAddEmptyNode(&mut node, graph, after.as_ptr(), after.len()));
     node
 }
 
 pub fn count(rig: &Rig, graph: CUgraph) -> (usize, usize) {
     let (mut nodes, mut edges) = (0, 0);
-    must("cuGraphGetNodes", rig.cuGraphGetNodes(graph, null_mut(), &mut nodes));
-    must("cuGraphGetEdges", rig.cuGraphGetEdges(graph, null_mut(), null_mut(), &mut edges));
+    must!(rig.cuGraphGetNodes(graph, null_mut(), &mut nodes));
+    must!(rig.cuGraphGetEdges(graph, null_mut(), null_mut(), &mut edges));
     (nodes, edges)
 }
 
@@ -47,7 +46,7 @@ pub const BYTES: usize = 64;
 impl<'a> Memory<'a> {
     pub fn new(rig: &'a Rig) -> Self {
         let mut address = 0;
-        must("cuMemAlloc", rig.cuMemAlloc_v2(&mut address, BYTES));
+        must!(rig.cuMemAlloc_v2(&mut address, BYTES));
         Self { rig, address }
     }
 
@@ -143,13 +142,13 @@ rules! {
         ]);
         let before = memory.launched(exec);
         enable(0);
-        must("cuMemsetD8", rig.cuMemsetD8_v2(memory.address, 9, BYTES));
+        must!(rig.cuMemsetD8_v2(memory.address, 9, BYTES));
         // It returns early, and the launches' streams do not wait for it.
-        must("cuCtxSynchronize", rig.cuCtxSynchronize());
+        must!(rig.cuCtxSynchronize());
         saw.text(format_args!("before {before}, left out {} {}", enabled(set), memory.launched(exec)));
         let stream = rig.stream(NON_BLOCKING);
         let latch = rig.hold(stream);
-        must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
+        must!(rig.cuGraphLaunch(exec, stream));
         enable(2);
         latch.release();
         rig.synchronize(stream);
@@ -195,8 +194,8 @@ rules! {
         saw.code("again", remove(a, b));
         saw.code("a-c", remove(a, c));
         saw.text(format_args!("edges {}", count(rig, one).1));
-        must("cuGraphDestroy", rig.cuGraphDestroy(one));
-        must("cuGraphDestroy", rig.cuGraphDestroy(other));
+        must!(rig.cuGraphDestroy(one));
+        must!(rig.cuGraphDestroy(other));
     }
 
     /// Edges may form a circle until the graph is instantiated. A node may depend on a node that
@@ -211,12 +210,12 @@ rules! {
         let second = memory.set(graph, &[first], 2);
         saw.code("a circle", rig.cuGraphAddDependencies(graph, &second, &first, 1));
         saw.code("instantiated", instantiate(rig, graph).0);
-        must("cuGraphRemoveDependencies", rig.cuGraphRemoveDependencies(graph, &first, &second, 1));
+        must!(rig.cuGraphRemoveDependencies(graph, &first, &second, 1));
         let (code, exec) = instantiate(rig, graph);
         saw.code("without it", code);
         saw.text(format_args!("the first node comes last: {}", memory.launched(exec)));
-        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
-        must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+        must!(rig.cuGraphExecDestroy(exec));
+        must!(rig.cuGraphDestroy(graph));
     }
 
     /// Destroying a node also removes its edges. Executable graphs that were instantiated before
@@ -243,9 +242,9 @@ rules! {
         must("cuGraphInstantiate", code);
         saw.text(format_args!("a new one {}", memory.launched(new)));
         for exec in [exec, new] {
-            must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+            must!(rig.cuGraphExecDestroy(exec));
         }
-        must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+        must!(rig.cuGraphDestroy(graph));
     }
 
     /// Nodes can set and copy memory. Their parameters can be read, and can be changed in the graph
@@ -272,7 +271,7 @@ rules! {
         must("cuGraphAddMemcpyNode", code);
         let kind = |node| {
             let mut kind = CUgraphNodeType(77);
-            must("cuGraphNodeGetType", rig.cuGraphNodeGetType(node, &mut kind));
+            must!(rig.cuGraphNodeGetType(node, &mut kind));
             kind.0
         };
         saw.text(format_args!("kinds {}, {}", kind(set), kind(copy)));
@@ -293,9 +292,9 @@ rules! {
         must("cuGraphInstantiate", code);
         saw.text(format_args!("a new one {}", memory.launched(new)));
         for exec in [exec, new] {
-            must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+            must!(rig.cuGraphExecDestroy(exec));
         }
-        must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+        must!(rig.cuGraphDestroy(graph));
     }
 
     /// A list of nodes or edges without room is an invalid value, even of an empty graph. A memory
@@ -315,7 +314,7 @@ rules! {
                 rig.cuGraphAddMemsetNode(&mut node, graph, null(), 0, &params, null_mut()),
             ),
         ]);
-        must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+        must!(rig.cuGraphDestroy(graph));
     }
 
     /// `cuGraphAddMemsetNode` returns `CUDA_ERROR_INVALID_VALUE` for elements of 3 bytes, an
@@ -341,7 +340,7 @@ rules! {
             ("no bytes", add(&CUDA_MEMSET_NODE_PARAMS { width: 0, ..good })),
             ("no parameters", add(null())),
         ]);
-        must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+        must!(rig.cuGraphDestroy(graph));
     }
 
     /// The graph of a child node is a copy that belongs to the node. It does not change with the
@@ -355,10 +354,9 @@ rules! {
         let original = memory.set(inner, &[], 2);
         let before = memory.set(outer, &[], 1);
         let mut node = null_mut();
-        let code = rig.cuGraphAddChildGraphNode(&mut node, outer, &before, 1, inner);
-        must("cuGraphAddChildGraphNode", code);
+        must!(rig.cuGraphAddChildGraphNode(&mut node, outer, &before, 1, inner));
         let mut kind = CUgraphNodeType(77);
-        must("cuGraphNodeGetType", rig.cuGraphNodeGetType(node, &mut kind));
+        must!(rig.cuGraphNodeGetType(node, &mut kind));
         saw.text(format_args!("kind {}", kind.0));
         let mut copy = null_mut();
         let code = rig.cuGraphChildGraphNodeGetGraph(node, &mut copy);
@@ -368,7 +366,7 @@ rules! {
             let (code, exec) = instantiate(rig, outer);
             must("cuGraphInstantiate", code);
             let value = memory.launched(exec);
-            must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+            must!(rig.cuGraphExecDestroy(exec));
             value
         };
         saw.text(format_args!("launched {}", launched()));
@@ -376,13 +374,13 @@ rules! {
         must("cuGraphMemsetNodeSetParams", code);
         saw.text(format_args!("the original changed: {}", launched()));
         let (mut own, mut one) = (null_mut(), 1);
-        must("cuGraphGetNodes", rig.cuGraphGetNodes(copy, &mut own, &mut one));
-        must("cuGraphMemsetNodeSetParams", rig.cuGraphMemsetNodeSetParams(own, &memory.params(4)));
+        must!(rig.cuGraphGetNodes(copy, &mut own, &mut one));
+        must!(rig.cuGraphMemsetNodeSetParams(own, &memory.params(4)));
         saw.text(format_args!("the copy changed: {}", launched()));
         saw.code("destroying the copy", rig.cuGraphDestroy(copy));
         saw.code("of another node", rig.cuGraphChildGraphNodeGetGraph(before, &mut copy));
-        must("cuGraphDestroy", rig.cuGraphDestroy(outer));
-        must("cuGraphDestroy", rig.cuGraphDestroy(inner));
+        must!(rig.cuGraphDestroy(outer));
+        must!(rig.cuGraphDestroy(inner));
     }
 
     /// An update gives an executable graph the values of another graph of the same shape. A
@@ -409,9 +407,9 @@ rules! {
         saw.text(format_args!("another kind {}", update(rig, exec, other)));
         saw.text(format_args!("no node {}", update(rig, exec, nothing)));
         saw.text(format_args!("still sets {}", memory.launched(exec)));
-        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+        must!(rig.cuGraphExecDestroy(exec));
         for graph in [first, same, nothing, other] {
-            must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+            must!(rig.cuGraphDestroy(graph));
         }
     }
 
@@ -435,10 +433,10 @@ rules! {
             let answer = update(rig, exec, to);
             let answer = answer.split(", node").next().unwrap_or_default();
             saw.text(format_args!("{what} {answer}"));
-            must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+            must!(rig.cuGraphExecDestroy(exec));
         }
-        must("cuGraphDestroy", rig.cuGraphDestroy(plain));
-        must("cuGraphDestroy", rig.cuGraphDestroy(chained));
+        must!(rig.cuGraphDestroy(plain));
+        must!(rig.cuGraphDestroy(chained));
     }
 
     /// `cuGraphNodeFindInClone` finds the node of a clone that was made from a node of the
@@ -448,15 +446,15 @@ rules! {
     {
         let (one, mut clone, mut found) = (graph(rig), null_mut(), null_mut());
         let node = empty(rig, one, &[]);
-        must("cuGraphClone", rig.cuGraphClone(&mut clone, one));
+        must!(rig.cuGraphClone(&mut clone, one));
         let later = empty(rig, one, &[]);
         let code = rig.cuGraphNodeFindInClone(&mut found, node, clone);
         let which = if found != node { "another node" } else { "the same node" };
         saw.text(format_args!("found {}, {which}", code_text(code)));
         let code = rig.cuGraphNodeFindInClone(&mut found, later, clone);
         saw.code("one added later", code);
-        must("cuGraphDestroy", rig.cuGraphDestroy(one));
-        must("cuGraphDestroy", rig.cuGraphDestroy(clone));
+        must!(rig.cuGraphDestroy(one));
+        must!(rig.cuGraphDestroy(clone));
     }
 
     /// Graphs and executable graphs have unique ids. Nodes have ids in their graph, and the id of a
@@ -485,14 +483,14 @@ rules! {
         saw.holds("all different", different);
         let local = |node| number(&|id| rig.cuGraphNodeGetLocalId(node, id));
         let (first, second) = (local(a), local(b));
-        must("cuGraphDestroyNode", rig.cuGraphDestroyNode(b));
+        must!(rig.cuGraphDestroyNode(b));
         let third = local(empty(rig, one, &[]));
         saw.text(format_args!("nodes {first}, {second}, then {third} although one is gone"));
         let mut containing = null_mut();
         must("the graph", rig.cuGraphNodeGetContainingGraph(a, &mut containing));
         saw.holds("its graph", containing == one);
-        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
-        must("cuGraphDestroy", rig.cuGraphDestroy(one));
-        must("cuGraphDestroy", rig.cuGraphDestroy(other));
+        must!(rig.cuGraphExecDestroy(exec));
+        must!(rig.cuGraphDestroy(one));
+        must!(rig.cuGraphDestroy(other));
     }
 }

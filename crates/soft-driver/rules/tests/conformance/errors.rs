@@ -32,7 +32,7 @@ fn load_trap(rig: &Rig, stream: CUstream) -> CUfunction {
     }
     must("cuModuleLoadData", code);
     for (place, name) in [(&mut empty, c"empty"), (&mut broken, c"broken")] {
-        must("cuModuleGetFunction", rig.cuModuleGetFunction(place, module, name.as_ptr()));
+        must!(rig.cuModuleGetFunction(place, module, name.as_ptr()));
     }
     // The first launch in a context waits for other work, and must not wait for a stream that is
     // held.
@@ -42,8 +42,7 @@ fn load_trap(rig: &Rig, stream: CUstream) -> CUfunction {
 }
 
 fn launch(rig: &Rig, function: CUfunction, stream: CUstream) {
-    let code = rig.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, null_mut(), null_mut());
-    must("cuLaunchKernel", code);
+    must!(rig.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, null_mut(), null_mut()));
 }
 
 /// Makes the contexts of the software driver fail.
@@ -98,8 +97,8 @@ fn counted(codes: impl Iterator<Item = CUresult>) -> String {
 /// An empty graph, and an executable one made of it.
 fn executable(rig: &Rig) -> (CUgraph, CUgraphExec) {
     let (mut graph, mut exec) = (null_mut(), null_mut());
-    must("cuGraphCreate", rig.cuGraphCreate(&mut graph, 0));
-    must("cuGraphInstantiateWithFlags", rig.cuGraphInstantiateWithFlags(&mut exec, graph, 0));
+    must!(rig.cuGraphCreate(&mut graph, 0));
+    must!(rig.cuGraphInstantiateWithFlags(&mut exec, graph, 0));
     (graph, exec)
 }
 
@@ -290,7 +289,7 @@ rules! {
                 }),
             );
             let sender = Box::into_raw(Box::new(sender)).cast();
-            must("cuStreamAddCallback", rig.cuStreamAddCallback(stream, Some(called), sender, 0));
+            must!(rig.cuStreamAddCallback(stream, Some(called), sender, 0));
         });
         // The callback drops its sender; a callback that is never called keeps the rule from going
         // on forever.
@@ -321,8 +320,8 @@ rules! {
         "CUDA_ERROR_LAUNCH_FAILED (719) from stream query, record, event create"
     {
         let (mut second, mut context) = (0, null_mut());
-        must("cuDeviceGet", rig.cuDeviceGet(&mut second, 1));
-        must("cuDevicePrimaryCtxRetain", rig.cuDevicePrimaryCtxRetain(&mut context, second));
+        must!(rig.cuDeviceGet(&mut second, 1));
+        must!(rig.cuDevicePrimaryCtxRetain(&mut context, second));
         let (stream, event) =
             rig.within(context, || (rig.stream(NON_BLOCKING), rig.event(NO_TIMING)));
         break_context(rig, |_| {});

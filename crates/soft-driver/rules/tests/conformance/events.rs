@@ -4,9 +4,7 @@ use std::ptr::null_mut;
 
 use cuda_events::sys::*;
 
-use crate::raw::{
-    BLOCKING, INTERPROCESS, NO_TIMING, NON_BLOCKING, NULL_STREAM, TIMING, code_text, must,
-};
+use crate::raw::{BLOCKING, INTERPROCESS, NO_TIMING, NON_BLOCKING, NULL_STREAM, TIMING, code_text};
 use crate::rules;
 
 rules! {
@@ -103,7 +101,7 @@ rules! {
             (rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING));
         let latch = rig.hold(held);
         let event = rig.recorded(held);
-        must("cuStreamWaitEvent", rig.cuStreamWaitEvent(waiting, event, 0));
+        must!(rig.cuStreamWaitEvent(waiting, event, 0));
         rig.record(event, idle);
         saw.code("recorded in an idle stream", rig.settled(event));
         saw.code("the stream that waited before", rig.cuStreamQuery(waiting));
@@ -151,8 +149,8 @@ rules! {
         let streams = [rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING)];
         let latch = rig.hold(streams[0]);
         let events = streams.map(|stream| rig.recorded(stream));
-        must("cuStreamWaitEvent", rig.cuStreamWaitEvent(streams[0], events[1], 0));
-        must("cuStreamWaitEvent", rig.cuStreamWaitEvent(streams[1], events[0], 0));
+        must!(rig.cuStreamWaitEvent(streams[0], events[1], 0));
+        must!(rig.cuStreamWaitEvent(streams[1], events[0], 0));
         latch.release();
         saw.text(format_args!(
             "both {}",
@@ -263,7 +261,7 @@ rules! {
         let (held, waiting) = (rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING));
         let latch = rig.hold(held);
         let event = rig.recorded(held);
-        must("cuStreamWaitEvent", rig.cuStreamWaitEvent(waiting, event, 0));
+        must!(rig.cuStreamWaitEvent(waiting, event, 0));
         saw.code("destroy", rig.cuEventDestroy_v2(event));
         saw.code("the stream that waits", rig.cuStreamQuery(waiting));
         latch.release();
@@ -276,7 +274,7 @@ rules! {
         let stream = rig.stream(NON_BLOCKING);
         let latch = rig.hold(stream);
         let event = rig.recorded(stream);
-        must("cuStreamDestroy", rig.cuStreamDestroy_v2(stream));
+        must!(rig.cuStreamDestroy_v2(stream));
         saw.code("query", rig.cuEventQuery(event));
         latch.release();
         saw.code("synchronize", rig.cuEventSynchronize(event));
@@ -291,7 +289,7 @@ rules! {
             (rig.event(INTERPROCESS), rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING));
         let latch = rig.hold(stream);
         rig.record(event, stream);
-        must("cuStreamWaitEvent", rig.cuStreamWaitEvent(waiting, event, 0));
+        must!(rig.cuStreamWaitEvent(waiting, event, 0));
         saw.code("query", rig.cuEventQuery(event));
         saw.code("the stream that waits", rig.cuStreamQuery(waiting));
         latch.release();
@@ -367,7 +365,7 @@ rules! {
         let (held, idle) = (rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING));
         let latch = rig.hold(held);
         let event = rig.recorded(held);
-        must("cuCtxWaitEvent", rig.cuCtxWaitEvent(rig.context, event));
+        must!(rig.cuCtxWaitEvent(rig.context, event));
         let after = rig.recorded(idle);
         saw.code("an event recorded after the wait", rig.cuEventQuery(after));
         latch.release();
@@ -421,7 +419,7 @@ rules! {
     {
         let event = rig.event(NO_TIMING);
         let latch = rig.hold(NULL_STREAM);
-        must("cuCtxRecordEvent", rig.cuCtxRecordEvent(rig.context, event));
+        must!(rig.cuCtxRecordEvent(rig.context, event));
         saw.code("query", rig.cuEventQuery(event));
         latch.release();
         saw.code("synchronize", rig.cuEventSynchronize(event));

@@ -16,16 +16,13 @@ const SET: u32 = CU_STREAM_SET_CAPTURE_DEPENDENCIES;
 
 fn graph(raw: &Raw) -> CUgraph {
     let mut graph = null_mut();
-    must("cuGraphCreate", raw.cuGraphCreate(&mut graph, 0));
+    must!(raw.cuGraphCreate(&mut graph, 0));
     graph
 }
 
 fn record_node(raw: &Raw, graph: CUgraph, event: CUevent) -> CUgraphNode {
     let mut node = null_mut();
-    must(
-        "cuGraphAddEventRecordNode",
-        raw.cuGraphAddEventRecordNode(&mut node, graph, null(), 0, event),
-    );
+    must!(raw.cuGraphAddEventRecordNode(&mut node, graph, null(), 0, event));
     node
 }
 
@@ -93,7 +90,7 @@ fn instantiation_flags(raw: &Raw, graph: CUgraph) -> String {
         let mut exec = null_mut();
         let code = raw.cuGraphInstantiateWithFlags(&mut exec, graph, *flags);
         if code == CUresult::CUDA_SUCCESS {
-            must("cuGraphExecDestroy", raw.cuGraphExecDestroy(exec));
+            must!(raw.cuGraphExecDestroy(exec));
         } else {
             assert_eq!(code, CUresult::CUDA_ERROR_INVALID_VALUE, "flags {flags}");
         }
@@ -115,13 +112,13 @@ rules! {
     {
         extern "C" fn nothing(_: *mut std::ffi::c_void) {}
         let (mut address, mut node) = (0, null_mut());
-        must("cuMemAlloc", rig.cuMemAlloc_v2(&mut address, 16));
+        must!(rig.cuMemAlloc_v2(&mut address, 16));
         let empty = graph(rig);
-        must("cuGraphAddEmptyNode", rig.cuGraphAddEmptyNode(&mut node, empty, null(), 0));
+        must!(rig.cuGraphAddEmptyNode(&mut node, empty, null(), 0));
         let memset =
-            |stream| must("cuMemsetD8Async", rig.cuMemsetD8Async(address, 1, 16, stream));
+            |stream| must!(rig.cuMemsetD8Async(address, 1, 16, stream));
         let host = |stream| {
-            must("cuLaunchHostFunc", rig.cuLaunchHostFunc(stream, Some(nothing), null_mut()));
+            must!(rig.cuLaunchHostFunc(stream, Some(nothing), null_mut()));
         };
         let record = graph(rig);
         record_node(rig, record, rig.event(NO_TIMING));
@@ -138,9 +135,9 @@ rules! {
             ("memset and host node", captured(rig, both)),
         ] {
             saw.text(format_args!("{what} {}", instantiation_flags(rig, graph)));
-            must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+            must!(rig.cuGraphDestroy(graph));
         }
-        must("cuMemFree", rig.cuMemFree_v2(address));
+        must!(rig.cuMemFree_v2(address));
     }
 
     /// For a stream that does not capture, `cuStreamGetCaptureInfo_v2` returns status 0, and writes
@@ -183,7 +180,7 @@ rules! {
     fn ids(rig, saw) = "first 1; joined 1; next 2" {
         let (stream, joined) = (capturing(rig, GLOBAL), rig.stream(NON_BLOCKING));
         let event = rig.recorded(stream);
-        must("cuStreamWaitEvent", rig.cuStreamWaitEvent(joined, event, 0));
+        must!(rig.cuStreamWaitEvent(joined, event, 0));
         saw.text(format_args!("first {}", info(rig, stream).id));
         saw.text(format_args!("joined {}", info(rig, joined).id));
         let _ = fate(rig, stream);
@@ -209,7 +206,7 @@ rules! {
     fn the_third_version(rig, saw) = "success; without edges success; the same status, id, graph \
         and count" {
         let (stream, event) = (capturing(rig, GLOBAL), rig.event(NO_TIMING));
-        must("cuEventRecordWithFlags", rig.cuEventRecordWithFlags(event, stream, EXTERNAL));
+        must!(rig.cuEventRecordWithFlags(event, stream, EXTERNAL));
         let mut status = CUstreamCaptureStatus(77);
         let (mut id, mut graph, mut nodes, mut count, mut edges) =
             (77, null_mut(), null(), 77, null());
@@ -241,7 +238,7 @@ rules! {
         let returned = info(rig, stream).graph;
         let (_, graph) = end(rig, stream);
         saw.holds("the same graph", returned == graph);
-        must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+        must!(rig.cuGraphDestroy(graph));
     }
 
     /// In a capture, an external record becomes a node with its event. A plain record becomes no
@@ -253,7 +250,7 @@ rules! {
         saw.text(format_args!("at first {}", dependencies(rig, stream).len()));
         let _ = rig.recorded(stream);
         saw.text(format_args!("after a plain record {}", dependencies(rig, stream).len()));
-        must("cuEventRecordWithFlags", rig.cuEventRecordWithFlags(event, stream, EXTERNAL));
+        must!(rig.cuEventRecordWithFlags(event, stream, EXTERNAL));
         let nodes = dependencies(rig, stream);
         saw.text(format_args!("after an external one {}", nodes.len()));
         let mut found = null_mut();
@@ -266,7 +263,7 @@ rules! {
     [since(11, 3)]
     fn nodes_of_waits(rig, saw) = "1; it is of the event" {
         let (stream, event) = (capturing(rig, GLOBAL), rig.event(NO_TIMING));
-        must("cuStreamWaitEvent", rig.cuStreamWaitEvent(stream, event, CU_EVENT_WAIT_EXTERNAL));
+        must!(rig.cuStreamWaitEvent(stream, event, CU_EVENT_WAIT_EXTERNAL));
         let nodes = dependencies(rig, stream);
         saw.text(nodes.len());
         let mut found = null_mut();
@@ -280,7 +277,7 @@ rules! {
     fn dependencies_can_be_changed(rig, saw) = "captured 1; added 2; replaced 1; emptied 0; \
         unharmed" {
         let (stream, event) = (capturing(rig, GLOBAL), rig.event(NO_TIMING));
-        must("cuEventRecordWithFlags", rig.cuEventRecordWithFlags(event, stream, EXTERNAL));
+        must!(rig.cuEventRecordWithFlags(event, stream, EXTERNAL));
         let one = dependencies(rig, stream);
         saw.text(format_args!("captured {}", one.len()));
         let mut two = record_node(rig, info(rig, stream).graph, event);
@@ -315,7 +312,7 @@ rules! {
             rig.cuStreamUpdateCaptureDependencies(stream, &mut node, 1, SET),
         );
         saw.text(fate(rig, stream));
-        must("cuGraphDestroy", rig.cuGraphDestroy(other));
+        must!(rig.cuGraphDestroy(other));
     }
 
     /// For the second version of `cuStreamUpdateCaptureDependencies`, NULL in place of the edges
@@ -337,7 +334,7 @@ rules! {
             unharmed"
     {
         let (stream, event) = (capturing(rig, GLOBAL), rig.event(NO_TIMING));
-        must("cuEventRecordWithFlags", rig.cuEventRecordWithFlags(event, stream, EXTERNAL));
+        must!(rig.cuEventRecordWithFlags(event, stream, EXTERNAL));
         let mut nodes = dependencies(rig, stream);
         let mut set = |change: fn(&mut CUgraphEdgeData)| {
             let mut edge = CUgraphEdgeData::default();
@@ -363,7 +360,7 @@ rules! {
         let (code, ended) = end(rig, stream);
         must("cuStreamEndCapture", code);
         saw.holds("the same graph", ended == into);
-        must("cuGraphDestroy", rig.cuGraphDestroy(into));
+        must!(rig.cuGraphDestroy(into));
     }
 
     /// A capture into a graph does not begin if the graph is NULL, if a node belongs to another
@@ -389,8 +386,8 @@ rules! {
             rig.cuStreamBeginCaptureToGraph(stream, into, null(), null(), 1, GLOBAL),
         );
         saw.text(format_args!("status {}", status(rig, stream).expect("a status")));
-        must("cuGraphDestroy", rig.cuGraphDestroy(into));
-        must("cuGraphDestroy", rig.cuGraphDestroy(other));
+        must!(rig.cuGraphDestroy(into));
+        must!(rig.cuGraphDestroy(other));
     }
 
     /// Only one capture at a time can extend a graph, and the graph cannot be destroyed during the
@@ -434,7 +431,7 @@ rules! {
         let (into, forked) = (graph(rig), rig.stream(NON_BLOCKING));
         must("begin", rig.cuStreamBeginCaptureToGraph(stream, into, null(), null(), 0, RELAXED));
         let event = rig.recorded(stream);
-        must("cuStreamWaitEvent", rig.cuStreamWaitEvent(forked, event, 0));
+        must!(rig.cuStreamWaitEvent(forked, event, 0));
         must("cuLaunchHostFunc", rig.host(forked, || {}));
         let _ = end(rig, stream);
         saw.text(format_args!("unjoined: {}", after(into)));
@@ -445,7 +442,7 @@ rules! {
     fn destroying_the_stream_of_a_capture_into_a_graph(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1)" {
         let (stream, into) = (rig.stream(NON_BLOCKING), graph(rig));
         must("begin", rig.cuStreamBeginCaptureToGraph(stream, into, null(), null(), 0, RELAXED));
-        must("cuStreamDestroy", rig.cuStreamDestroy_v2(stream));
+        must!(rig.cuStreamDestroy_v2(stream));
         saw.text(code_text(rig.cuGraphDestroy(into)));
     }
 
@@ -459,15 +456,12 @@ rules! {
     {
         let (event, stream) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING));
         let (gone, first, second) = (graph(rig), graph(rig), graph(rig));
-        must("cuGraphDestroy", rig.cuGraphDestroy(gone));
+        must!(rig.cuGraphDestroy(gone));
         let (record, other) = (record_node(rig, first, event), record_node(rig, second, event));
         let (mut wait, mut node, mut found) = (null_mut(), null_mut(), null_mut());
-        must(
-            "cuGraphAddEventWaitNode",
-            rig.cuGraphAddEventWaitNode(&mut wait, second, null(), 0, event),
-        );
+        must!(rig.cuGraphAddEventWaitNode(&mut wait, second, null(), 0, event));
         let (exec, dead) = (instantiate(rig, first), instantiate(rig, first));
-        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(dead));
+        must!(rig.cuGraphExecDestroy(dead));
         saw.codes(&[
             ("graph destroyed twice", rig.cuGraphDestroy(gone)),
             ("exec destroyed twice", rig.cuGraphExecDestroy(dead)),
@@ -487,7 +481,7 @@ rules! {
                 rig.cuGraphAddEventRecordNode(&mut node, first, null(), 0, null_mut()),
             ),
         ]);
-        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+        must!(rig.cuGraphExecDestroy(exec));
     }
 
     /// An executable graph can be launched after its graph was destroyed. Calls that name one of
@@ -497,11 +491,11 @@ rules! {
         let (event, stream, source) = (rig.event(NO_TIMING), rig.stream(NON_BLOCKING), graph(rig));
         let node = record_node(rig, source, event);
         let exec = instantiate(rig, source);
-        must("cuGraphDestroy", rig.cuGraphDestroy(source));
+        must!(rig.cuGraphDestroy(source));
         saw.code("set", rig.cuGraphExecEventRecordNodeSetEvent(exec, node, event));
         saw.code("launch", rig.cuGraphLaunch(exec, stream));
         rig.synchronize(stream);
-        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+        must!(rig.cuGraphExecDestroy(exec));
     }
 
     /// Instantiating a graph, and launching it in a default stream, need a current context. Other
@@ -544,7 +538,7 @@ rules! {
         let stream = capturing(rig, RELAXED);
         saw.text(code_text(rig.cuGraphLaunch(exec, stream)));
         saw.text(fate(rig, stream));
-        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+        must!(rig.cuGraphExecDestroy(exec));
     }
 
     /// A launch does the captured work: it calls a captured host function once for each launch.
@@ -558,18 +552,18 @@ rules! {
         }
         let source = captured(rig, |stream| {
             let data = std::sync::Arc::as_ptr(&count).cast_mut().cast();
-            must("cuLaunchHostFunc", rig.cuLaunchHostFunc(stream, Some(add), data));
+            must!(rig.cuLaunchHostFunc(stream, Some(add), data));
         });
         let (exec, stream) = (instantiate(rig, source), rig.stream(NON_BLOCKING));
         let called = || count.load(std::sync::atomic::Ordering::SeqCst);
         saw.text(format_args!("before {}", called()));
         for _ in 0..2 {
-            must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
+            must!(rig.cuGraphLaunch(exec, stream));
         }
         rig.synchronize(stream);
         saw.text(format_args!("after two launches {}", called()));
-        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
-        must("cuGraphDestroy", rig.cuGraphDestroy(source));
+        must!(rig.cuGraphExecDestroy(exec));
+        must!(rig.cuGraphDestroy(source));
     }
 
     /// A launch records the events of captured external records. These events are pending until the
@@ -582,8 +576,8 @@ rules! {
     {
         let (first, last) = (rig.event(TIMING), rig.event(TIMING));
         let source = captured(rig, |stream| {
-            must("cuEventRecordWithFlags", rig.cuEventRecordWithFlags(first, stream, EXTERNAL));
-            must("cuEventRecordWithFlags", rig.cuEventRecordWithFlags(last, stream, EXTERNAL));
+            must!(rig.cuEventRecordWithFlags(first, stream, EXTERNAL));
+            must!(rig.cuEventRecordWithFlags(last, stream, EXTERNAL));
         });
         let (exec, stream, waiting) =
             (instantiate(rig, source), rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING));
@@ -593,8 +587,8 @@ rules! {
             code_text(rig.elapsed_code(first, last))
         ));
         let latch = rig.hold(stream);
-        must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
-        must("cuStreamWaitEvent", rig.cuStreamWaitEvent(waiting, last, 0));
+        must!(rig.cuGraphLaunch(exec, stream));
+        must!(rig.cuStreamWaitEvent(waiting, last, 0));
         saw.text(format_args!(
             "launched: query {}, a stream that waits {}",
             code_text(rig.cuEventQuery(last)),
@@ -609,8 +603,8 @@ rules! {
             code_text(rig.cuStreamQuery(waiting)),
             code_text(rig.elapsed_code(first, last))
         ));
-        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
-        must("cuGraphDestroy", rig.cuGraphDestroy(source));
+        must!(rig.cuGraphExecDestroy(exec));
+        must!(rig.cuGraphDestroy(source));
     }
 
     /// A graph and its executable graph can be destroyed while a launch is running. The launch
@@ -625,7 +619,7 @@ rules! {
         });
         let (exec, stream) = (instantiate(rig, source), rig.stream(NON_BLOCKING));
         let latch = rig.hold(stream);
-        must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
+        must!(rig.cuGraphLaunch(exec, stream));
         saw.code("exec", rig.cuGraphExecDestroy(exec));
         saw.code("graph", rig.cuGraphDestroy(source));
         saw.code("event", rig.cuEventQuery(event));
@@ -653,7 +647,7 @@ rules! {
         saw.code("stream", synchronized);
         let (launched, synchronized) = launch(exec, stream);
         saw.text(format_args!("again {}, {}", code_text(launched), code_text(synchronized)));
-        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+        must!(rig.cuGraphExecDestroy(exec));
 
         let event = rig.event(NO_TIMING);
         let source = captured(rig, |stream| {
@@ -661,7 +655,7 @@ rules! {
         });
         let exec = instantiate(rig, source);
         let latch = rig.hold(stream);
-        must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
+        must!(rig.cuGraphLaunch(exec, stream));
         let destroyed = rig.cuEventDestroy_v2(event);
         latch.release();
         saw.text(format_args!(
@@ -669,7 +663,7 @@ rules! {
             code_text(destroyed),
             code_text(rig.cuStreamSynchronize(stream))
         ));
-        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+        must!(rig.cuGraphExecDestroy(exec));
     }
 
     /// The event of a record node can be replaced in the graph, and in an executable graph for its
@@ -682,22 +676,19 @@ rules! {
             (rig.event(TIMING), rig.event(TIMING), rig.stream(NON_BLOCKING), graph(rig));
         let node = record_node(rig, source, first);
         let exec = instantiate(rig, source);
-        must(
-            "cuGraphExecEventRecordNodeSetEvent",
-            rig.cuGraphExecEventRecordNodeSetEvent(exec, node, second),
-        );
-        must("cuGraphEventRecordNodeSetEvent", rig.cuGraphEventRecordNodeSetEvent(node, second));
+        must!(rig.cuGraphExecEventRecordNodeSetEvent(exec, node, second));
+        must!(rig.cuGraphEventRecordNodeSetEvent(node, second));
         let mut returned = null_mut();
-        must("cuGraphEventRecordNodeGetEvent", rig.cuGraphEventRecordNodeGetEvent(node, &mut returned));
+        must!(rig.cuGraphEventRecordNodeGetEvent(node, &mut returned));
         saw.holds("the graph tells the new one", returned == second);
-        must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
+        must!(rig.cuGraphLaunch(exec, stream));
         rig.synchronize(stream);
         // Only a recorded event has a time.
         let recorded =
             |event| if rig.elapsed(event, event).is_ok() { "recorded" } else { "not recorded" };
         saw.text(format_args!("launched: first {}, second {}", recorded(first), recorded(second)));
-        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
-        must("cuGraphDestroy", rig.cuGraphDestroy(source));
+        must!(rig.cuGraphExecDestroy(exec));
+        must!(rig.cuGraphDestroy(source));
     }
 
     /// The event of a wait node can be replaced in the graph, and in an executable graph for its
@@ -708,25 +699,19 @@ rules! {
         let latch = rig.hold(held);
         let (pending, never, mut node, mut returned) =
             (rig.recorded(held), rig.event(NO_TIMING), null_mut(), null_mut());
-        must(
-            "cuGraphAddEventWaitNode",
-            rig.cuGraphAddEventWaitNode(&mut node, source, null(), 0, pending),
-        );
+        must!(rig.cuGraphAddEventWaitNode(&mut node, source, null(), 0, pending));
         let exec = instantiate(rig, source);
-        must(
-            "cuGraphExecEventWaitNodeSetEvent",
-            rig.cuGraphExecEventWaitNodeSetEvent(exec, node, never),
-        );
-        must("cuGraphEventWaitNodeSetEvent", rig.cuGraphEventWaitNodeSetEvent(node, never));
-        must("cuGraphEventWaitNodeGetEvent", rig.cuGraphEventWaitNodeGetEvent(node, &mut returned));
+        must!(rig.cuGraphExecEventWaitNodeSetEvent(exec, node, never));
+        must!(rig.cuGraphEventWaitNodeSetEvent(node, never));
+        must!(rig.cuGraphEventWaitNodeGetEvent(node, &mut returned));
         saw.holds("the graph tells the new one", returned == never);
-        must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
+        must!(rig.cuGraphLaunch(exec, stream));
         // The first event is still pending.
         saw.code("launched", rig.cuStreamSynchronize(stream));
         latch.release();
         rig.synchronize(held);
-        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
-        must("cuGraphDestroy", rig.cuGraphDestroy(source));
+        must!(rig.cuGraphExecDestroy(exec));
+        must!(rig.cuGraphDestroy(source));
     }
 
     /// A wait node holds the launch until its event is done.
@@ -736,15 +721,14 @@ rules! {
         let (held, stream, source) = (rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING), graph(rig));
         let latch = rig.hold(held);
         let (event, mut node) = (rig.recorded(held), null_mut());
-        must("cuGraphAddEventWaitNode",
-            rig.cuGraphAddEventWaitNode(&mut node, source, null(), 0, event));
+        must!(rig.cuGraphAddEventWaitNode(&mut node, source, null(), 0, event));
         let exec = instantiate(rig, source);
-        must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
+        must!(rig.cuGraphLaunch(exec, stream));
         saw.code("launched", rig.cuStreamQuery(stream));
         latch.release();
         saw.code("then", rig.cuStreamSynchronize(stream));
-        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
-        must("cuGraphDestroy", rig.cuGraphDestroy(source));
+        must!(rig.cuGraphExecDestroy(exec));
+        must!(rig.cuGraphDestroy(source));
     }
 
     /// Several threads can create and launch graphs with the same events, and record these events

@@ -33,7 +33,7 @@ fn sm(resource: &CUdevResource) -> CUdevSmResource {
 
 fn all(rig: &Rig) -> CUdevResource {
     let mut resource = CUdevResource::default();
-    must("cuDeviceGetDevResource", rig.cuDeviceGetDevResource(rig.device, &mut resource, SM));
+    must!(rig.cuDeviceGetDevResource(rig.device, &mut resource, SM));
     resource
 }
 
@@ -88,11 +88,8 @@ fn create(rig: &Rig, resources: &mut [CUdevResource]) -> Green {
     let (code, description) = describe(rig, resources);
     must("cuDevResourceGenerateDesc", code);
     let (mut green, mut context) = (null_mut(), null_mut());
-    must(
-        "cuGreenCtxCreate",
-        rig.cuGreenCtxCreate(&mut green, description, rig.device, CU_GREEN_CTX_DEFAULT_STREAM),
-    );
-    must("cuCtxFromGreenCtx", rig.cuCtxFromGreenCtx(&mut context, green));
+    must!(rig.cuGreenCtxCreate(&mut green, description, rig.device, CU_GREEN_CTX_DEFAULT_STREAM));
+    must!(rig.cuCtxFromGreenCtx(&mut context, green));
     Green { green, context }
 }
 
@@ -102,7 +99,7 @@ pub fn one(rig: &Rig) -> Green {
 }
 
 pub fn destroy(rig: &Rig, green: Green) {
-    must("cuGreenCtxDestroy", rig.cuGreenCtxDestroy(green.green));
+    must!(rig.cuGreenCtxDestroy(green.green));
 }
 
 pub fn stream_in(rig: &Rig, green: Green) -> CUstream {
@@ -116,10 +113,10 @@ fn event_in(rig: &Rig, green: Green, flags: u32) -> CUevent {
 /// Destroys streams and events; this comes before their green context is destroyed.
 fn clear(rig: &Rig, streams: &[CUstream], events: &[CUevent]) {
     for event in events {
-        must("cuEventDestroy", rig.cuEventDestroy_v2(*event));
+        must!(rig.cuEventDestroy_v2(*event));
     }
     for stream in streams {
-        must("cuStreamDestroy", rig.cuStreamDestroy_v2(*stream));
+        must!(rig.cuStreamDestroy_v2(*stream));
     }
 }
 
@@ -154,7 +151,7 @@ rules! {
          device, type 77 of a context"
     {
         let mut resource = CUdevResource::default();
-        must("cuCtxGetDevResource", rig.cuCtxGetDevResource(rig.context, &mut resource, SM));
+        must!(rig.cuCtxGetDevResource(rig.context, &mut resource, SM));
         saw.holds("the same", sm(&resource).smCount == sm(&all(rig)).smCount);
         let (none, odd) = (CUdevResourceType(0), CUdevResourceType(77));
         saw.codes(&[
@@ -294,7 +291,7 @@ rules! {
         let mut create = |description, flags| {
             let code = rig.cuGreenCtxCreate(&mut green, description, rig.device, flags);
             if code == SUCCESS {
-                must("cuGreenCtxDestroy", rig.cuGreenCtxDestroy(green));
+                must!(rig.cuGreenCtxDestroy(green));
             }
             code
         };
@@ -315,7 +312,7 @@ rules! {
          CUDA_ERROR_INVALID_DEVICE (101) from creating it on the other"
     {
         let (mut second, mut green) = (CUdevResource::default(), null_mut());
-        must("cuDeviceGetDevResource", rig.cuDeviceGetDevResource(1, &mut second, SM));
+        must!(rig.cuDeviceGetDevResource(1, &mut second, SM));
         let (code, description) = describe(rig, &mut [second]);
         must("cuDevResourceGenerateDesc", code);
         saw.codes(&[
@@ -334,7 +331,7 @@ rules! {
         success, the same" {
         let green = one(rig);
         let mut again = null_mut();
-        must("cuCtxFromGreenCtx", rig.cuCtxFromGreenCtx(&mut again, green.green));
+        must!(rig.cuCtxFromGreenCtx(&mut again, green.green));
         saw.text(name(rig, green, green.context));
         saw.holds("the same again", again == green.context);
         saw.text(format_args!("current: {}", name(rig, green, rig.current())));
@@ -354,8 +351,8 @@ rules! {
     fn its_resource(rig, saw) = "16 by its context; 16 by itself; split: 1x8+8" {
         let green = one(rig);
         let (mut one, mut other) = (CUdevResource::default(), CUdevResource::default());
-        must("cuCtxGetDevResource", rig.cuCtxGetDevResource(green.context, &mut one, SM));
-        must("cuGreenCtxGetDevResource", rig.cuGreenCtxGetDevResource(green.green, &mut other, SM));
+        must!(rig.cuCtxGetDevResource(green.context, &mut one, SM));
+        must!(rig.cuGreenCtxGetDevResource(green.green, &mut other, SM));
         saw.text(format_args!("{} by its context", sm(&one).smCount));
         saw.text(format_args!("{} by itself", sm(&other).smCount));
         match split(rig, &one, 1, 8) {
@@ -372,13 +369,10 @@ rules! {
     [bare, since(12, 4)]
     fn it_keeps_the_primary_context(rig, saw) = "before: not active; with it: active; after: not \
         active" {
-        must("cuInit", rig.cuInit(0));
+        must!(rig.cuInit(0));
         let state = |when: &str| {
             let (mut flags, mut active) = (0, 0);
-            must(
-                "cuDevicePrimaryCtxGetState",
-                rig.cuDevicePrimaryCtxGetState(0, &mut flags, &mut active),
-            );
+            must!(rig.cuDevicePrimaryCtxGetState(0, &mut flags, &mut active));
             saw.text(format_args!("{when}: {}", if active != 0 { "active" } else { "not active" }));
         };
         state("before");
@@ -399,8 +393,7 @@ rules! {
     {
         let green = one(rig);
         let mut direct = null_mut();
-        let code = rig.cuGreenCtxStreamCreate(&mut direct, green.green, NON_BLOCKING, 0);
-        must("cuGreenCtxStreamCreate", code);
+        must!(rig.cuGreenCtxStreamCreate(&mut direct, green.green, NON_BLOCKING, 0));
         let streams = [stream_in(rig, green), direct, rig.stream(NON_BLOCKING)];
         let which = |handle: CUgreenCtx| match handle {
             handle if handle.is_null() => "NULL",
@@ -412,9 +405,9 @@ rules! {
         {
             let (mut first, mut second, mut third, mut fourth) =
                 (null_mut(), null_mut(), null_mut(), null_mut());
-            must("cuStreamGetCtx", rig.cuStreamGetCtx(stream, &mut first));
-            must("cuStreamGetCtx_v2", rig.cuStreamGetCtx_v2(stream, &mut second, &mut third));
-            must("cuStreamGetGreenCtx", rig.cuStreamGetGreenCtx(stream, &mut fourth));
+            must!(rig.cuStreamGetCtx(stream, &mut first));
+            must!(rig.cuStreamGetCtx_v2(stream, &mut second, &mut third));
+            must!(rig.cuStreamGetGreenCtx(stream, &mut fourth));
             let (first, second) = (name(rig, green, first), name(rig, green, second));
             saw.text(format_args!(
                 "{how}: {first}, {second} + {}, {}",
@@ -601,8 +594,8 @@ rules! {
             ("the green one's wait", rig.cuGreenCtxWaitEvent(green.green, primary)),
             ("the context's wait", rig.cuCtxWaitEvent(green.context, primary)),
         ]);
-        must("cuEventSynchronize", rig.cuEventSynchronize(own));
-        must("cuEventSynchronize", rig.cuEventSynchronize(primary));
+        must!(rig.cuEventSynchronize(own));
+        must!(rig.cuEventSynchronize(primary));
         clear(rig, &[], &[own, primary]);
         destroy(rig, green);
     }
@@ -632,7 +625,7 @@ rules! {
         let latch = rig.hold(own);
         for (context, event) in [rig.context, green.context, other.context].into_iter().zip(events)
         {
-            must("cuCtxRecordEvent", rig.cuCtxRecordEvent(context, event));
+            must!(rig.cuCtxRecordEvent(context, event));
         }
         // A record without work to wait for may take the device a moment.
         let another = is(rig.settled(events[2]));
@@ -645,11 +638,11 @@ rules! {
         rig.synchronize(own);
 
         let latch = rig.hold(primary);
-        must("cuCtxRecordEvent", rig.cuCtxRecordEvent(green.context, events[1]));
+        must!(rig.cuCtxRecordEvent(green.context, events[1]));
         saw.text(format_args!("while the primary works: its own {}", is(rig.settled(events[1]))));
         let held = rig.recorded(primary);
         let (a, b) = (event_in(rig, green, NO_TIMING), rig.event(NO_TIMING));
-        must("cuCtxWaitEvent", rig.cuCtxWaitEvent(rig.context, held));
+        must!(rig.cuCtxWaitEvent(rig.context, held));
         rig.record(a, own);
         saw.holds(
             "a wait of the primary holds its stream",
@@ -661,7 +654,7 @@ rules! {
 
         let latch = rig.hold(own);
         rig.record(a, own);
-        must("cuCtxWaitEvent", rig.cuCtxWaitEvent(green.context, a));
+        must!(rig.cuCtxWaitEvent(green.context, a));
         rig.record(b, primary);
         saw.holds("a wait of its own leaves the primary's stream", rig.settled(b) == SUCCESS);
         latch.release();
@@ -687,24 +680,24 @@ rules! {
             let begun = rig.cuStreamBeginCapture_v2(stream, mode);
             let ended = rig.cuStreamEndCapture(stream, &mut graph);
             if !graph.is_null() {
-                must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+                must!(rig.cuGraphDestroy(graph));
             }
             format!("{}, {}", code_text(begun), code_text(ended))
         };
         saw.text(format_args!("its stream: {}", capture(own)));
         saw.text(format_args!("NULL: {}", rig.within(green.context, || capture(NULL_STREAM))));
-        must("cuStreamBeginCapture", rig.cuStreamBeginCapture_v2(own, mode));
-        must("cuEventRecord", rig.cuEventRecord(inside, own));
+        must!(rig.cuStreamBeginCapture_v2(own, mode));
+        must!(rig.cuEventRecord(inside, own));
         let joined = rig.cuStreamWaitEvent(primary, inside, 0);
         if joined == SUCCESS {
-            must("cuEventRecord", rig.cuEventRecord(outside, primary));
-            must("cuStreamWaitEvent", rig.cuStreamWaitEvent(own, outside, 0));
+            must!(rig.cuEventRecord(outside, primary));
+            must!(rig.cuStreamWaitEvent(own, outside, 0));
         }
         let mut graph = null_mut();
         let ended = rig.cuStreamEndCapture(own, &mut graph);
         saw.text(format_args!("joined by the primary's: {}, {}", code_text(joined), code_text(ended)));
         if !graph.is_null() {
-            must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+            must!(rig.cuGraphDestroy(graph));
         }
         clear(rig, &[own, primary], &[inside, outside]);
         destroy(rig, green);
@@ -827,7 +820,7 @@ rules! {
     fn the_primary_contexts_release(rig, saw) = "success; then success from cuStreamCreate, \
         cuEventCreate, record, query" {
         let green = one(rig);
-        must("cuCtxSetCurrent", rig.cuCtxSetCurrent(green.context));
+        must!(rig.cuCtxSetCurrent(green.context));
         saw.text(code_text(rig.cuDevicePrimaryCtxRelease_v2(rig.device)));
         let (mut stream, mut event) = (null_mut(), null_mut());
         let created = [

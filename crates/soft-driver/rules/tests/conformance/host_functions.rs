@@ -101,7 +101,7 @@ rules! {
         let early = rig.cuEventQuery(event) == CUresult::CUDA_SUCCESS
             || !seen.lock().expect("no panic").is_empty();
         latch.release();
-        must("cuEventSynchronize", rig.cuEventSynchronize(event));
+        must!(rig.cuEventSynchronize(event));
         let seen = seen.lock().expect("no panic").join(" ");
         saw.text(format_args!(
             "{seen}, {}",
@@ -392,10 +392,7 @@ rules! {
         // A host function must not hold the stream, because no other one would run beside it.
         let (stream, word) = (rig.stream(BLOCKING), Word::new(rig));
         let (free, (call, called)) = (rig.stream(NON_BLOCKING), channel());
-        must(
-            "cuStreamWaitValue32",
-            rig.cuStreamWaitValue32_v2(stream, word.device, 1, CU_STREAM_WAIT_VALUE_EQ),
-        );
+        must!(rig.cuStreamWaitValue32_v2(stream, word.device, 1, CU_STREAM_WAIT_VALUE_EQ));
         must(
             "cuLaunchHostFunc",
             rig.host(NULL_STREAM, move || call.send(()).expect("the rule waits")),

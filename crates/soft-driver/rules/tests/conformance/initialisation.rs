@@ -8,7 +8,7 @@ use cuda_events::sys::more::*;
 use cuda_soft_driver::attributes::H200;
 use cuda_test_harness::TestDriver;
 
-use crate::raw::{NULL_STREAM, Raw, Rig, code_text, must};
+use crate::raw::{NULL_STREAM, Raw, Rig, code_text};
 use crate::rules;
 
 /// A text of the driver: the code, and the text or what the place holds.
@@ -62,7 +62,7 @@ fn an_h200() -> Result<(), String> {
     }
     let rig = Rig::new("");
     let mut name = [0_u8; 128];
-    must("cuDeviceGetName", rig.cuDeviceGetName(name.as_mut_ptr().cast(), 128, rig.device));
+    must!(rig.cuDeviceGetName(name.as_mut_ptr().cast(), 128, rig.device));
     let name = String::from_utf8_lossy(&name);
     if name.contains("H200") { Ok(()) } else { Err("no H200".to_owned()) }
 }
@@ -232,7 +232,7 @@ rules! {
     {
         let (mut table, id) = (null(), CUuuid { bytes: *b"nobody's table.." });
         saw.code("before cuInit", rig.cuGetExportTable(&mut table, &id));
-        must("cuInit", rig.cuInit(0));
+        must!(rig.cuInit(0));
         saw.code("after", rig.cuGetExportTable(&mut table, &id));
     }
 
@@ -274,12 +274,12 @@ rules! {
          stop without a context"
     {
         let within = [("start", rig.cuProfilerStart()), ("stop", rig.cuProfilerStop())];
-        must("cuCtxSetCurrent", rig.cuCtxSetCurrent(null_mut()));
+        must!(rig.cuCtxSetCurrent(null_mut()));
         let without = [
             ("start without a context", rig.cuProfilerStart()),
             ("stop without a context", rig.cuProfilerStop()),
         ];
-        must("cuCtxSetCurrent", rig.cuCtxSetCurrent(rig.context));
+        must!(rig.cuCtxSetCurrent(rig.context));
         saw.codes(&[within, without].concat());
     }
 
@@ -326,7 +326,7 @@ rules! {
         for (attribute, listed) in (1..).zip(H200).filter(|(at, _)| !CHOSEN.contains(at)) {
             let mut value = 0;
             let which = CUdevice_attribute(attribute);
-            must("cuDeviceGetAttribute", rig.cuDeviceGetAttribute(&mut value, which, rig.device));
+            must!(rig.cuDeviceGetAttribute(&mut value, which, rig.device));
             if value != listed {
                 others.push(format!("{attribute} is {value}, listed {listed}"));
             }
@@ -338,7 +338,7 @@ rules! {
     [bare]
     fn the_version(rig, saw) = "the version that the loader knows" {
         let mut version = 0;
-        must("cuDriverGetVersion", rig.cuDriverGetVersion(&mut version));
+        must!(rig.cuDriverGetVersion(&mut version));
         saw.holds(
             "the version that the loader knows",
             u32::try_from(version) == Ok(rig.version().as_raw()),

@@ -503,9 +503,9 @@ rules! {
             assert!(events.len() < 100_000, "there is no limit");
         };
         saw.text(format_args!("{}, then {}", events.len(), code_text(code)));
-        must("cuEventDestroy", rig.cuEventDestroy_v2(events[0]));
+        must!(rig.cuEventDestroy_v2(events[0]));
         saw.code("after one was destroyed", rig.cuEventCreate(&mut events[0], INTERPROCESS));
-        events.into_iter().for_each(|event| must("cuEventDestroy", rig.cuEventDestroy_v2(event)));
+        events.into_iter().for_each(|event| must!(rig.cuEventDestroy_v2(event)));
     }
 
     /// The limit of interprocess events applies to each context: when one context has no room for
@@ -526,7 +526,7 @@ rules! {
             "in another context",
             rig.within(other, || rig.cuEventCreate(&mut null_mut(), INTERPROCESS)),
         );
-        events.into_iter().for_each(|event| must("cuEventDestroy", rig.cuEventDestroy_v2(event)));
+        events.into_iter().for_each(|event| must!(rig.cuEventDestroy_v2(event)));
     }
 
     /// The place of a destroyed event goes to the next event, which then has the same descriptor.

@@ -3,9 +3,7 @@
 
 use cuda_events::sys::*;
 
-use crate::raw::{
-    BLOCKING, LEGACY, NO_TIMING, NON_BLOCKING, NULL_STREAM, PER_THREAD, elsewhere, must,
-};
+use crate::raw::{BLOCKING, LEGACY, NO_TIMING, NON_BLOCKING, NULL_STREAM, PER_THREAD, elsewhere};
 use crate::rules;
 
 rules! {
@@ -95,9 +93,9 @@ rules! {
         (600); then success" {
         let (held, other) = (rig.stream(BLOCKING), rig.stream(BLOCKING));
         let done = rig.recorded(rig.stream(NON_BLOCKING));
-        must("cuEventSynchronize", rig.cuEventSynchronize(done));
+        must!(rig.cuEventSynchronize(done));
         let latch = rig.hold(held);
-        must("cuStreamWaitEvent", rig.cuStreamWaitEvent(NULL_STREAM, done, 0));
+        must!(rig.cuStreamWaitEvent(NULL_STREAM, done, 0));
         let event = rig.recorded(other);
         saw.code("another blocking stream's event", rig.cuEventQuery(event));
         latch.release();
@@ -109,7 +107,7 @@ rules! {
         let (held, other, never) =
             (rig.stream(BLOCKING), rig.stream(BLOCKING), rig.event(NO_TIMING));
         let latch = rig.hold(held);
-        must("cuStreamWaitEvent", rig.cuStreamWaitEvent(NULL_STREAM, never, 0));
+        must!(rig.cuStreamWaitEvent(NULL_STREAM, never, 0));
         saw.code("another blocking stream's event", rig.settled(rig.recorded(other)));
         latch.release();
         rig.synchronize(held);
@@ -142,7 +140,7 @@ rules! {
         let latch = rig.hold(PER_THREAD);
         saw.code("here", rig.cuStreamQuery(PER_THREAD));
         let there = elsewhere(|| {
-            must("cuCtxSetCurrent", rig.cuCtxSetCurrent(rig.context));
+            must!(rig.cuCtxSetCurrent(rig.context));
             [rig.cuStreamQuery(PER_THREAD), rig.settled(rig.recorded(PER_THREAD))]
         });
         saw.text(format_args!("there {}", there.map(crate::raw::code_text).join(", ")));

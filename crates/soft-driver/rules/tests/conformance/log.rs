@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use cuda_test_harness::TestDriver;
 use cuda_test_harness::child;
 
-use crate::raw::{Rig, must};
+use crate::raw::Rig;
 
 /// Not a rule: the head of the log, for the page that is written from it.
 #[test]
@@ -15,7 +15,7 @@ fn head() {
     }
     let rig = Rig::new("");
     let mut name = [0_u8; 128];
-    must("cuDeviceGetName", rig.cuDeviceGetName(name.as_mut_ptr().cast(), 128, rig.device));
+    must!(rig.cuDeviceGetName(name.as_mut_ptr().cast(), 128, rig.device));
     let name = String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned();
     let driver = match TestDriver::chosen() {
         TestDriver::Soft => "soft",

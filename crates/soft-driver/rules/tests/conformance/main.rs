@@ -18,6 +18,13 @@
     )
 )]
 
+/// Checks a call that must succeed, and that the rule does not test.
+macro_rules! must {
+    ($on:ident.$call:ident($($arguments:tt)*)) => {
+        $crate::raw::must(stringify!($call), $on.$call($($arguments)*))
+    };
+}
+
 pub(crate) mod raw;
 pub(crate) mod rules;
 #[cfg(target_os = "linux")]

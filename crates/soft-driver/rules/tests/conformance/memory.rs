@@ -62,9 +62,9 @@ pub fn copy_of_rows(from: Side, to: Side, width: usize, height: usize) -> CUDA_M
 /// Device memory with this value in each byte.
 fn filled(rig: &Rig, bytes: usize, value: u8) -> CUdeviceptr {
     let mut address = 0;
-    must("cuMemAlloc", rig.cuMemAlloc_v2(&mut address, bytes));
+    must!(rig.cuMemAlloc_v2(&mut address, bytes));
     let stream = rig.stream(NON_BLOCKING);
-    must("cuMemsetD8Async", rig.cuMemsetD8Async(address, value, bytes, stream));
+    must!(rig.cuMemsetD8Async(address, value, bytes, stream));
     rig.synchronize(stream);
     address
 }
@@ -73,13 +73,13 @@ fn filled(rig: &Rig, bytes: usize, value: u8) -> CUdeviceptr {
 fn bytes(rig: &Rig, address: CUdeviceptr, count: usize) -> Vec<u8> {
     let (mut all, stream) = (vec![0_u8; count], rig.stream(NON_BLOCKING));
     let place = all.as_mut_ptr().cast();
-    must("cuMemcpyDtoHAsync", rig.cuMemcpyDtoHAsync_v2(place, address, count, stream));
+    must!(rig.cuMemcpyDtoHAsync_v2(place, address, count, stream));
     rig.synchronize(stream);
     all
 }
 
 fn free(rig: &Rig, address: CUdeviceptr) {
-    must("cuMemFree", rig.cuMemFree_v2(address));
+    must!(rig.cuMemFree_v2(address));
 }
 
 const FILE_DESCRIPTOR: u32 = 1;
@@ -100,10 +100,7 @@ pub fn props(rig: &Rig, handle_types: u32) -> CUmemPoolProps {
 fn pool_attribute(rig: &Rig, pool: CUmemoryPool, attribute: u32) -> u64 {
     let mut value = 0_u64;
     let place = std::ptr::from_mut(&mut value).cast();
-    must(
-        "cuMemPoolGetAttribute",
-        rig.cuMemPoolGetAttribute(pool, CUmemPool_attribute(attribute), place),
-    );
+    must!(rig.cuMemPoolGetAttribute(pool, CUmemPool_attribute(attribute), place));
     value
 }
 
@@ -204,7 +201,7 @@ rules! {
         let there = Side { x: 3, y: 1, ..device(memory, 64) };
         let own = host(frame.as_ptr().cast_mut(), 10);
         let copy = |source, destination| copy_of_rows(source, destination, 10, 3);
-        must("cuMemcpy2D", rig.cuMemcpy2D_v2(&copy(own, there)));
+        must!(rig.cuMemcpy2D_v2(&copy(own, there)));
         // A call without a stream may return before it is done; another rule tests that.
         must("the wait", rig.cuCtxSynchronize());
         let mut expected = vec![0xEE; 64 * 5];
@@ -215,7 +212,7 @@ rules! {
         saw.holds(&format!("to the device {good}"), bytes(rig, memory, 64 * 5) == expected);
         let mut rows = [0xEE_u8; 64];
         let back = host(rows.as_mut_ptr(), 16);
-        must("cuMemcpy2D", rig.cuMemcpy2D_v2(&copy(there, back)));
+        must!(rig.cuMemcpy2D_v2(&copy(there, back)));
         let mut expected = [0xEE; 64];
         for row in 0..3 {
             expected[row * 16..][..10].copy_from_slice(&frame[row * 10..][..10]);
@@ -223,25 +220,25 @@ rules! {
         saw.holds(&format!("back {good}"), rows == expected);
         rows.fill(0xEE);
         let unified = Side { kind: UNIFIED, ..there };
-        must("cuMemcpy2DUnaligned", rig.cuMemcpy2DUnaligned_v2(&copy(unified, back)));
+        must!(rig.cuMemcpy2DUnaligned_v2(&copy(unified, back)));
         saw.holds(&format!("by an address that says whose it is {good}"), rows == expected);
         let mut dense = [0xEE_u8; 30];
         let without = host(dense.as_mut_ptr(), 0);
-        must("cuMemcpy2D", rig.cuMemcpy2D_v2(&copy(there, without)));
+        must!(rig.cuMemcpy2D_v2(&copy(there, without)));
         saw.holds(&format!("without a distance {good}"), dense == *frame);
         let other = filled(rig, 64, 0xEE);
         let stream = crate::capture::capturing(rig, crate::capture::RELAXED);
         let captured = copy(there, device(other, 16));
-        must("cuMemcpy2DAsync", rig.cuMemcpy2DAsync_v2(&captured, stream));
+        must!(rig.cuMemcpy2DAsync_v2(&captured, stream));
         let (code, graph) = crate::capture::end(rig, stream);
         must("cuStreamEndCapture", code);
         let mut exec = null_mut();
         must("cuGraphInstantiate", rig.cuGraphInstantiateWithFlags(&mut exec, graph, 0));
-        must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
+        must!(rig.cuGraphLaunch(exec, stream));
         rig.synchronize(stream);
         saw.holds(&format!("as one captures it {good}"), bytes(rig, other, 64) == expected);
-        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
-        must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+        must!(rig.cuGraphExecDestroy(exec));
+        must!(rig.cuGraphDestroy(graph));
         free(rig, memory);
         free(rig, other);
     }
@@ -286,7 +283,7 @@ rules! {
          end"
     {
         let memory = filled(rig, 64 * 3, 0xEE);
-        must("cuMemsetD2D16", rig.cuMemsetD2D16_v2(memory + 2, 64, 0x1234, 2, 3));
+        must!(rig.cuMemsetD2D16_v2(memory + 2, 64, 0x1234, 2, 3));
         must("the wait", rig.cuCtxSynchronize());
         let row = [&[0xEE, 0xEE, 0x34, 0x12, 0x34, 0x12][..], &[0xEE; 58]].concat();
         saw.holds("as it should be", bytes(rig, memory, 64 * 3) == row.repeat(3));
@@ -321,7 +318,7 @@ rules! {
             Depth: 2,
             ..CUDA_MEMCPY3D::default()
         };
-        must("cuMemcpy3D", rig.cuMemcpy3D_v2(&copy));
+        must!(rig.cuMemcpy3D_v2(&copy));
         must("the wait", rig.cuCtxSynchronize());
         let mut expected = vec![0xEE; 4096];
         for (row, bytes) in own.chunks(4).enumerate() {
@@ -375,20 +372,20 @@ rules! {
     {
         let (from, to) = (filled(rig, 64, 0), filled(rig, 64, 0));
         let (stream, mut own, mut pinned) = (rig.stream(NON_BLOCKING), vec![5_u8; 64], null_mut());
-        must("cuMemHostAlloc", rig.cuMemHostAlloc(&mut pinned, 64, 0));
+        must!(rig.cuMemHostAlloc(&mut pinned, 64, 0));
         let place = pinned.cast::<u8>();
         // SAFETY: 64 bytes that were just allocated.
         unsafe { place.write_bytes(0, 64) };
         // SAFETY: as above, and the stream writes them only while it is waited for.
         let first = || unsafe { std::slice::from_raw_parts(place, 8) }.to_vec();
         let latch = rig.hold(stream);
-        must("cuMemsetD32Async", rig.cuMemsetD32Async(from, 0x0403_0201, 16, stream));
-        must("cuMemsetD8Async", rig.cuMemsetD8Async(from, 9, 4, stream));
-        must("cuMemcpyDtoDAsync", rig.cuMemcpyDtoDAsync_v2(to, from, 64, stream));
-        must("cuMemcpyDtoHAsync", rig.cuMemcpyDtoHAsync_v2(pinned, to, 64, stream));
-        must("cuMemcpyHtoDAsync", rig.cuMemcpyHtoDAsync_v2(from, own.as_ptr().cast(), 64, stream));
+        must!(rig.cuMemsetD32Async(from, 0x0403_0201, 16, stream));
+        must!(rig.cuMemsetD8Async(from, 9, 4, stream));
+        must!(rig.cuMemcpyDtoDAsync_v2(to, from, 64, stream));
+        must!(rig.cuMemcpyDtoHAsync_v2(pinned, to, 64, stream));
+        must!(rig.cuMemcpyHtoDAsync_v2(from, own.as_ptr().cast(), 64, stream));
         let rows = copy_of_rows(host(own.as_mut_ptr(), 8), device(to, 16), 8, 4);
-        must("cuMemcpy2DAsync", rig.cuMemcpy2DAsync_v2(&rows, stream));
+        must!(rig.cuMemcpy2DAsync_v2(&rows, stream));
         own.fill(7);
         saw.holds("nothing before its turn", first() == [0; 8]);
         latch.release();
@@ -403,7 +400,7 @@ rules! {
             ("a memset past the end", rig.cuMemsetD8Async(from, 0, 1 << 40, stream)),
             ("unaligned", rig.cuMemsetD32Async(from + 1, 0, 1, stream)),
         ]);
-        must("cuMemFreeHost", rig.cuMemFreeHost(pinned));
+        must!(rig.cuMemFreeHost(pinned));
         free(rig, from);
         free(rig, to);
     }
@@ -416,7 +413,7 @@ rules! {
          nobody's success, 0, -2"
     {
         let (memory, mut pinned) = (filled(rig, 100, 0), null_mut());
-        must("cuMemHostAlloc", rig.cuMemHostAlloc(&mut pinned, 100, 0));
+        must!(rig.cuMemHostAlloc(&mut pinned, 100, 0));
         let kind = |address| {
             let mut kind = 77_u32;
             let place = std::ptr::from_mut(&mut kind).cast();
@@ -426,14 +423,12 @@ rules! {
         saw.text(format_args!("host memory {}", kind(pinned.expose_provenance() as u64).1));
         let range = |address| {
             let (mut base, mut size) = (0, 0);
-            let code = rig.cuMemGetAddressRange_v2(&mut base, &mut size, address);
-            must("cuMemGetAddressRange", code);
+            must!(rig.cuMemGetAddressRange_v2(&mut base, &mut size, address));
             (base, size)
         };
         saw.holds("the range from within", range(memory + 99) == (memory, 100));
         let (mut rows, mut pitch) = (0, 0);
-        let code = rig.cuMemAllocPitch_v2(&mut rows, &mut pitch, 100, 7, 8);
-        must("cuMemAllocPitch", code);
+        must!(rig.cuMemAllocPitch_v2(&mut rows, &mut pitch, 100, 7, 8));
         saw.text(format_args!("with rows {}", range(rows + 7 * 512 - 1).1));
         let mut value = 0_u64;
         let other = rig.cuPointerGetAttribute(std::ptr::from_mut(&mut value).cast(), CUpointer_attribute(99), memory);
@@ -443,7 +438,7 @@ rules! {
         let mut places: [*mut c_void; 2] = [(&raw mut kind).cast(), (&raw mut ordinal).cast()];
         let code = rig.cuPointerGetAttributes(2, which.as_mut_ptr(), places.as_mut_ptr(), 0x1000);
         saw.text(format_args!("several of nobody's {}, {kind}, {ordinal}", code_text(code)));
-        must("cuMemFreeHost", rig.cuMemFreeHost(pinned));
+        must!(rig.cuMemFreeHost(pinned));
         free(rig, rows);
         free(rig, memory);
     }
@@ -510,9 +505,9 @@ rules! {
             ("no place", rig.cuMemAllocManaged(null_mut(), 64, 1)),
         ]);
         let mut address = 0;
-        must("cuMemAllocManaged", rig.cuMemAllocManaged(&mut address, 64, 1));
+        must!(rig.cuMemAllocManaged(&mut address, 64, 1));
         let stream = rig.stream(NON_BLOCKING);
-        must("cuMemsetD8Async", rig.cuMemsetD8Async(address, 5, 64, stream));
+        must!(rig.cuMemsetD8Async(address, 5, 64, stream));
         rig.synchronize(stream);
         let host = std::ptr::with_exposed_provenance_mut::<u8>(address as usize);
         // SAFETY: 64 bytes of memory that the host may access, and nothing else uses them now.
@@ -524,7 +519,7 @@ rules! {
         let attribute = |which| {
             let mut value = 77_u32;
             let place = std::ptr::from_mut(&mut value).cast();
-            must("cuPointerGetAttribute", rig.cuPointerGetAttribute(place, CUpointer_attribute(which), address));
+            must!(rig.cuPointerGetAttribute(place, CUpointer_attribute(which), address));
             // A bool is only one byte.
             value & 0xFF
         };
@@ -540,7 +535,7 @@ rules! {
          device"
     {
         let (mut address, stream) = (0, rig.stream(NON_BLOCKING));
-        must("cuMemAllocManaged", rig.cuMemAllocManaged(&mut address, 4096, 1));
+        must!(rig.cuMemAllocManaged(&mut address, 4096, 1));
         let send = |bytes, device| rig.cuMemPrefetchAsync(address, bytes, device, stream);
         saw.codes(&[
             ("to the device", send(4096, rig.device)),
@@ -564,7 +559,7 @@ rules! {
          NULL stream"
     {
         let (mut address, stream) = (0, rig.stream(NON_BLOCKING));
-        must("cuMemAllocManaged", rig.cuMemAllocManaged(&mut address, 4096, 1));
+        must!(rig.cuMemAllocManaged(&mut address, 4096, 1));
         let other = filled(rig, 4096, 0);
         let attach = |stream, address, bytes, flags| {
             rig.cuStreamAttachMemAsync(stream, address, bytes, flags)
@@ -651,8 +646,8 @@ rules! {
          CUDA_ERROR_INVALID_CONTEXT (201) from cuMemHostGetFlags, cuMemGetAddressRange"
     {
         let (mut device, mut host) = (0, null_mut());
-        must("cuMemAlloc", rig.cuMemAlloc_v2(&mut device, 64));
-        must("cuMemHostAlloc", rig.cuMemHostAlloc(&mut host, 64, 0));
+        must!(rig.cuMemAlloc_v2(&mut device, 64));
+        must!(rig.cuMemHostAlloc(&mut host, 64, 0));
         must("no context", rig.cuCtxSetCurrent(null_mut()));
         let flags = rig.cuMemHostGetFlags(&mut 0, host);
         let range = rig.cuMemGetAddressRange_v2(&mut 0, &mut 0, device);
@@ -664,7 +659,7 @@ rules! {
             ("cuMemHostGetFlags", flags),
             ("cuMemGetAddressRange", range),
         ];
-        must("cuCtxSetCurrent", rig.cuCtxSetCurrent(rig.context));
+        must!(rig.cuCtxSetCurrent(rig.context));
         saw.codes(&codes);
     }
 
@@ -681,7 +676,7 @@ rules! {
         must("the pool", rig.cuDeviceGetDefaultMemPool(&mut default, rig.device));
         let mut address = 0;
         saw.code("allocated", rig.cuMemAllocAsync(&mut address, 4096, stream));
-        must("cuMemsetD8Async", rig.cuMemsetD8Async(address, 1, 4096, stream));
+        must!(rig.cuMemsetD8Async(address, 1, 4096, stream));
         saw.text(format_args!("used {}", pool_attribute(rig, default, 7)));
         saw.code("freed", rig.cuMemFreeAsync(address, stream));
         rig.synchronize(stream);
@@ -690,10 +685,10 @@ rules! {
         let code = code_text(rig.cuMemAllocAsync(&mut nothing, 0, stream));
         let what = if nothing == 0 { "NULL" } else { "an address" };
         saw.text(format_args!("of nothing {code}, {what}"));
-        must("cuMemAllocAsync", rig.cuMemAllocAsync(&mut address, 4096, stream));
+        must!(rig.cuMemAllocAsync(&mut address, 4096, stream));
         rig.synchronize(stream);
         saw.code("freed at once", rig.cuMemFree_v2(address));
-        must("cuMemAlloc", rig.cuMemAlloc_v2(&mut address, 4096));
+        must!(rig.cuMemAlloc_v2(&mut address, 4096));
         saw.code("other memory", rig.cuMemFreeAsync(address, stream));
         rig.synchronize(stream);
         saw.codes(&[
@@ -716,13 +711,13 @@ rules! {
             let mut pool = null_mut();
             let code = rig.cuMemPoolCreate(&mut pool, &props);
             if code == CUresult::CUDA_SUCCESS {
-                must("cuMemPoolDestroy", rig.cuMemPoolDestroy(pool));
+                must!(rig.cuMemPoolDestroy(pool));
             }
             code
         };
         let plain = props(rig, 0);
         let mut pool = null_mut();
-        must("cuMemPoolCreate", rig.cuMemPoolCreate(&mut pool, &plain));
+        must!(rig.cuMemPoolCreate(&mut pool, &plain));
         let set = |attribute, mut value: u64| {
             let place = std::ptr::from_mut(&mut value).cast();
             rig.cuMemPoolSetAttribute(pool, CUmemPool_attribute(attribute), place)
@@ -747,7 +742,7 @@ rules! {
             ("reserved high of 0", set(6, 0)),
             ("used high of 0", set(8, 0)),
         ]);
-        must("cuMemPoolDestroy", rig.cuMemPoolDestroy(pool));
+        must!(rig.cuMemPoolDestroy(pool));
     }
 
     /// A pool gives memory that was freed back to the device, except as much as its threshold, and
@@ -758,13 +753,12 @@ rules! {
          reserved; trimmed success, reserved 0"
     {
         let (mut pool, stream, mut address) = (null_mut(), rig.stream(NON_BLOCKING), 0);
-        must("cuMemPoolCreate", rig.cuMemPoolCreate(&mut pool, &props(rig, 0)));
+        must!(rig.cuMemPoolCreate(&mut pool, &props(rig, 0)));
         let value = |which| pool_attribute(rig, pool, which);
         let mut use_once = || {
-            let code = rig.cuMemAllocFromPoolAsync(&mut address, 4096, pool, stream);
-            must("cuMemAllocFromPoolAsync", code);
+            must!(rig.cuMemAllocFromPoolAsync(&mut address, 4096, pool, stream));
             let (used, reserved) = (value(7), value(5));
-            must("cuMemFreeAsync", rig.cuMemFreeAsync(address, stream));
+            must!(rig.cuMemFreeAsync(address, stream));
             rig.synchronize(stream);
             (used, reserved)
         };
@@ -774,12 +768,12 @@ rules! {
         saw.text(format_args!("freed: used {}, reserved {}, at most {}", value(7), value(5), value(8)));
         let mut all = u64::MAX;
         let place = std::ptr::from_mut(&mut all).cast();
-        must("cuMemPoolSetAttribute", rig.cuMemPoolSetAttribute(pool, CUmemPool_attribute(4), place));
+        must!(rig.cuMemPoolSetAttribute(pool, CUmemPool_attribute(4), place));
         use_once();
         saw.holds("with a threshold: reserved", value(5) > 0);
         let code = code_text(rig.cuMemPoolTrimTo(pool, 0));
         saw.text(format_args!("trimmed {code}, reserved {}", value(5)));
-        must("cuMemPoolDestroy", rig.cuMemPoolDestroy(pool));
+        must!(rig.cuMemPoolDestroy(pool));
     }
 
     /// A pool that is destroyed lives as long as its memory.
@@ -788,12 +782,12 @@ rules! {
         "the memory is of the pool; destroyed success; the memory: success, success"
     {
         let (mut pool, stream, mut address) = (null_mut(), rig.stream(NON_BLOCKING), 0);
-        must("cuMemPoolCreate", rig.cuMemPoolCreate(&mut pool, &props(rig, 0)));
+        must!(rig.cuMemPoolCreate(&mut pool, &props(rig, 0)));
         let code = rig.cuMemAllocFromPoolAsync(&mut address, 4096, pool, stream);
         must("cuMemAllocFromPoolAsync", code);
         let mut owner: CUmemoryPool = null_mut();
         let place = std::ptr::from_mut(&mut owner).cast();
-        must("cuPointerGetAttribute", rig.cuPointerGetAttribute(place, CUpointer_attribute(17), address));
+        must!(rig.cuPointerGetAttribute(place, CUpointer_attribute(17), address));
         saw.holds("the memory is of the pool", owner == pool);
         saw.code("destroyed", rig.cuMemPoolDestroy(pool));
         let set = code_text(rig.cuMemsetD8Async(address, 1, 4096, stream));
@@ -810,7 +804,7 @@ rules! {
          device CUDA_ERROR_INVALID_VALUE (1)"
     {
         let mut pool = null_mut();
-        must("cuMemPoolCreate", rig.cuMemPoolCreate(&mut pool, &props(rig, 0)));
+        must!(rig.cuMemPoolCreate(&mut pool, &props(rig, 0)));
         let give = |id, flags| {
             rig.cuMemPoolSetAccess(pool, &CUmemAccessDesc { location: on_device(id), flags }, 1)
         };
@@ -830,7 +824,7 @@ rules! {
             ("no such device", give(rig.device_count(), 3)),
         ]);
         saw.code("of another device", rig.cuDeviceSetMemPool(1, pool));
-        must("cuMemPoolDestroy", rig.cuMemPoolDestroy(pool));
+        must!(rig.cuMemPoolDestroy(pool));
     }
 
     /// Another process can open a pool by a file descriptor, and memory of the pool by exported
@@ -841,18 +835,16 @@ rules! {
          closed success, success; without a handle CUDA_ERROR_INVALID_VALUE (1)"
     {
         let mut pool = null_mut();
-        must("cuMemPoolCreate", rig.cuMemPoolCreate(&mut pool, &props(rig, FILE_DESCRIPTOR)));
+        must!(rig.cuMemPoolCreate(&mut pool, &props(rig, FILE_DESCRIPTOR)));
         let (stream, mut address) = (rig.stream(NON_BLOCKING), 0);
-        let code = rig.cuMemAllocFromPoolAsync(&mut address, 64, pool, stream);
-        must("cuMemAllocFromPoolAsync", code);
-        must("cuMemsetD8Async", rig.cuMemsetD8Async(address, 5, 64, stream));
+        must!(rig.cuMemAllocFromPoolAsync(&mut address, 64, pool, stream));
+        must!(rig.cuMemsetD8Async(address, 5, 64, stream));
         rig.synchronize(stream);
         let (mut descriptor, as_file) = (-1, CUmemAllocationHandleType(FILE_DESCRIPTOR));
         let place = std::ptr::from_mut(&mut descriptor).cast();
-        let code = rig.cuMemPoolExportToShareableHandle(place, pool, as_file, 0);
-        must("cuMemPoolExportToShareableHandle", code);
+        must!(rig.cuMemPoolExportToShareableHandle(place, pool, as_file, 0));
         let mut data = CUmemPoolPtrExportData { reserved: [0; 64] };
-        must("cuMemPoolExportPointer", rig.cuMemPoolExportPointer(&mut data, address));
+        must!(rig.cuMemPoolExportPointer(&mut data, address));
         let mut other = Child::start_with("importer", IMPORTER, |command| {
             command.env("CUDA_SOFT_DRIVER", soft_settings(""));
         });
@@ -862,13 +854,13 @@ rules! {
             saw.text(other.receive());
         }
         other.finish();
-        must("cuMemFreeAsync", rig.cuMemFreeAsync(address, stream));
+        must!(rig.cuMemFreeAsync(address, stream));
         rig.synchronize(stream);
-        must("cuMemPoolDestroy", rig.cuMemPoolDestroy(pool));
+        must!(rig.cuMemPoolDestroy(pool));
         let mut plain = null_mut();
-        must("cuMemPoolCreate", rig.cuMemPoolCreate(&mut plain, &props(rig, 0)));
+        must!(rig.cuMemPoolCreate(&mut plain, &props(rig, 0)));
         let code = rig.cuMemPoolExportToShareableHandle(place, plain, as_file, 0);
         saw.code("without a handle", code);
-        must("cuMemPoolDestroy", rig.cuMemPoolDestroy(plain));
+        must!(rig.cuMemPoolDestroy(plain));
     }
 }

@@ -18,7 +18,7 @@ use crate::rules;
 /// The nodes of a graph, of which there are so many.
 fn nodes<const COUNT: usize>(rig: &Rig, graph: CUgraph) -> [CUgraphNode; COUNT] {
     let (mut nodes, mut count) = ([null_mut(); COUNT], COUNT);
-    must("cuGraphGetNodes", rig.cuGraphGetNodes(graph, nodes.as_mut_ptr(), &mut count));
+    must!(rig.cuGraphGetNodes(graph, nodes.as_mut_ptr(), &mut count));
     assert_eq!(count, COUNT);
     nodes
 }
@@ -35,8 +35,7 @@ fn letters(handles: &[CUgraphNode], abc: [CUgraphNode; 3]) -> String {
 
 fn host_node(rig: &Rig, graph: CUgraph, params: &CUDA_HOST_NODE_PARAMS) -> CUgraphNode {
     let mut node = null_mut();
-    let code = rig.cuGraphAddHostNode(&mut node, graph, null(), 0, params);
-    must("cuGraphAddHostNode", code);
+    must!(rig.cuGraphAddHostNode(&mut node, graph, null(), 0, params));
     node
 }
 
@@ -52,7 +51,7 @@ fn adding_to(counter: &AtomicU32) -> CUDA_HOST_NODE_PARAMS {
 
 fn launch(rig: &Rig, exec: CUgraphExec) {
     let stream = rig.stream(NON_BLOCKING);
-    must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
+    must!(rig.cuGraphLaunch(exec, stream));
     rig.synchronize(stream);
 }
 
@@ -60,7 +59,7 @@ fn launch(rig: &Rig, exec: CUgraphExec) {
 fn user_object(rig: &Rig, counter: &AtomicU32) -> CUuserObject {
     let CUDA_HOST_NODE_PARAMS { fn_: function, userData: user_data } = adding_to(counter);
     let mut object = null_mut();
-    must("cuUserObjectCreate", rig.cuUserObjectCreate(&mut object, user_data, function, 1, 1));
+    must!(rig.cuUserObjectCreate(&mut object, user_data, function, 1, 1));
     object
 }
 
@@ -90,24 +89,20 @@ rules! {
         let named = |nodes: &[CUgraphNode]| letters(nodes, [a, b, c]);
         saw.text(format_args!("nodes {}", named(&nodes::<3>(rig, graph))));
         let (mut root, mut one) = (null_mut(), 1);
-        must("cuGraphGetRootNodes", rig.cuGraphGetRootNodes(graph, &mut root, &mut one));
+        must!(rig.cuGraphGetRootNodes(graph, &mut root, &mut one));
         saw.text(format_args!("roots {}", named(&[root])));
         let (mut from, mut to, mut count) = ([a; 3], [a; 3], 3);
-        let code = rig.cuGraphGetEdges(graph, from.as_mut_ptr(), to.as_mut_ptr(), &mut count);
-        must("cuGraphGetEdges", code);
+        must!(rig.cuGraphGetEdges(graph, from.as_mut_ptr(), to.as_mut_ptr(), &mut count));
         saw.text(format_args!("edges {count}, {} to {}", named(&from), named(&to)));
         let (mut some, mut count) = ([b; 2], 2);
-        let code = rig.cuGraphNodeGetDependencies(b, some.as_mut_ptr(), &mut count);
-        must("cuGraphNodeGetDependencies", code);
+        must!(rig.cuGraphNodeGetDependencies(b, some.as_mut_ptr(), &mut count));
         saw.text(format_args!("before b {count}, {}", named(&some)));
         count = 2;
-        let code = rig.cuGraphNodeGetDependentNodes(b, some.as_mut_ptr(), &mut count);
-        must("cuGraphNodeGetDependentNodes", code);
+        must!(rig.cuGraphNodeGetDependentNodes(b, some.as_mut_ptr(), &mut count));
         saw.text(format_args!("after b {count}, {}", named(&some)));
-        let code = rig.cuGraphNodeGetDependencies(a, null_mut(), &mut count);
-        must("cuGraphNodeGetDependencies", code);
+        must!(rig.cuGraphNodeGetDependencies(a, null_mut(), &mut count));
         saw.text(format_args!("before a {count}"));
-        must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+        must!(rig.cuGraphDestroy(graph));
     }
 
     /// The function and the argument of a host node can be read. They can be changed in the graph,
@@ -122,7 +117,7 @@ rules! {
         let [first, second] = [adding_to(&counters[0]), adding_to(&counters[1])];
         let node = host_node(rig, graph, &first);
         let mut read = CUDA_HOST_NODE_PARAMS { fn_: None, userData: null_mut() };
-        must("cuGraphHostNodeGetParams", rig.cuGraphHostNodeGetParams(node, &mut read));
+        must!(rig.cuGraphHostNodeGetParams(node, &mut read));
         saw.holds("the parameters as given", read.userData == first.userData
             && read.fn_.map(|function| function as usize)
                 == first.fn_.map(|function| function as usize));
@@ -149,9 +144,9 @@ rules! {
             ("an empty node", rig.cuGraphHostNodeSetParams(other, &second)),
         ]);
         for exec in [exec, new] {
-            must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+            must!(rig.cuGraphExecDestroy(exec));
         }
-        must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+        must!(rig.cuGraphDestroy(graph));
     }
 
     /// A user object lives as long as a graph, an executable graph or a launch has a reference.
@@ -169,11 +164,11 @@ rules! {
         let (code, exec) = instantiate(rig, graph);
         must("cuGraphInstantiate", code);
         let latch = rig.hold(stream);
-        must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
-        must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+        must!(rig.cuGraphLaunch(exec, stream));
+        must!(rig.cuGraphDestroy(graph));
         let ended = || counter.load(Ordering::SeqCst);
         saw.text(format_args!("graph gone, launched: {}", ended()));
-        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+        must!(rig.cuGraphExecDestroy(exec));
         saw.text(format_args!("executable graph gone: {}", ended()));
         latch.release();
         rig.synchronize(stream);
@@ -190,19 +185,19 @@ rules! {
         let (counters, inner, outer) =
             ([(); 2].map(|()| AtomicU32::new(0)), graph(rig), graph(rig));
         let object = user_object(rig, &counters[0]);
-        must("cuGraphRetainUserObject", rig.cuGraphRetainUserObject(inner, object, 1, 1));
+        must!(rig.cuGraphRetainUserObject(inner, object, 1, 1));
         let mut node = null_mut();
         let code = rig.cuGraphAddChildGraphNode(&mut node, outer, null(), 0, inner);
         must("cuGraphAddChildGraphNode", code);
         let (code, exec) = instantiate(rig, outer);
         must("cuGraphInstantiate", code);
-        must("cuGraphDestroy", rig.cuGraphDestroy(inner));
-        must("cuGraphDestroy", rig.cuGraphDestroy(outer));
+        must!(rig.cuGraphDestroy(inner));
+        must!(rig.cuGraphDestroy(outer));
         saw.text(format_args!("graphs gone: {}", counters[0].load(Ordering::SeqCst)));
-        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+        must!(rig.cuGraphExecDestroy(exec));
         saw.text(format_args!("executable graph gone: {}", destroyed(&counters[0])));
         let (object, other) = (user_object(rig, &counters[1]), graph(rig));
-        must("cuGraphRetainUserObject", rig.cuGraphRetainUserObject(other, object, 1, 0));
+        must!(rig.cuGraphRetainUserObject(other, object, 1, 0));
         let retained = code_text(rig.cuUserObjectRetain(object, 1));
         let released = code_text(rig.cuGraphReleaseUserObject(other, object, 1));
         let ended = counters[1].load(Ordering::SeqCst);
@@ -211,7 +206,7 @@ rules! {
         ));
         let last = [(); 2].map(|()| code_text(rig.cuUserObjectRelease(object, 1)));
         saw.text(format_args!("released {}: {}", last.join(", "), destroyed(&counters[1])));
-        must("cuGraphDestroy", rig.cuGraphDestroy(other));
+        must!(rig.cuGraphDestroy(other));
     }
 
     /// The nodes of a captured memset and copy have the parameters of the calls. They can be
@@ -228,12 +223,12 @@ rules! {
         let stream = capturing(rig, RELAXED);
         let set = rig.cuMemsetD32Async(memory.address, 0x0505_0505, WORDS, stream);
         must("cuMemsetD32Async", set);
-        must("cuMemcpyDtoHAsync", rig.cuMemcpyDtoHAsync_v2(place, memory.address, BYTES, stream));
+        must!(rig.cuMemcpyDtoHAsync_v2(place, memory.address, BYTES, stream));
         let (code, graph) = end(rig, stream);
         must("cuStreamEndCapture", code);
         let [set, copy] = nodes::<2>(rig, graph);
         let mut read = memory.params(0);
-        must("cuGraphMemsetNodeGetParams", rig.cuGraphMemsetNodeGetParams(set, &mut read));
+        must!(rig.cuGraphMemsetNodeGetParams(set, &mut read));
         let CUDA_MEMSET_NODE_PARAMS { dst: address, value, elementSize: element, width, height, .. } = read;
         saw.holds("the memset: 64 bytes of 5 in elements of 4",
             (address, value, element, width, height)
@@ -256,8 +251,8 @@ rules! {
         launch(rig, exec);
         let count = host.iter().filter(|byte| **byte == 5).count();
         saw.text(format_args!("half of it {code}, copied {count}"));
-        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
-        must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+        must!(rig.cuGraphExecDestroy(exec));
+        must!(rig.cuGraphDestroy(graph));
     }
 
     /// An update can change the value of a memset of rows, but not the width of its rows. The first
@@ -275,8 +270,7 @@ rules! {
         let rows = CUDA_MEMSET_NODE_PARAMS { pitch: 16, width: 8, height: 4, ..memory.params(1) };
         let with_memset = |params: CUDA_MEMSET_NODE_PARAMS| {
             let (graph, mut node) = (graph(rig), null_mut());
-            let code = rig.cuGraphAddMemsetNode(&mut node, graph, null(), 0, &params, rig.context);
-            must("cuGraphAddMemsetNode", code);
+            must!(rig.cuGraphAddMemsetNode(&mut node, graph, null(), 0, &params, rig.context));
             (graph, node)
         };
         let ((first, _), (value, _)) = (with_memset(rows), with_memset(CUDA_MEMSET_NODE_PARAMS { value: 7, ..rows }));
@@ -307,7 +301,7 @@ rules! {
         let circle = graph(rig);
         let a = memory.set(circle, &[], 1);
         let b = memory.set(circle, &[a], 1);
-        must("cuGraphAddDependencies", rig.cuGraphAddDependencies(circle, &b, &a, 1));
+        must!(rig.cuGraphAddDependencies(circle, &b, &a, 1));
         let mut info = CUgraphExecUpdateResultInfo {
             result: CUgraphExecUpdateResult(77),
             ..CUgraphExecUpdateResultInfo::default()
@@ -316,9 +310,9 @@ rules! {
             ("a circle", rig.cuGraphExecUpdate_v2(exec, circle, &mut info)),
             ("no place", rig.cuGraphExecUpdate_v2(exec, first, null_mut())),
         ]);
-        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+        must!(rig.cuGraphExecDestroy(exec));
         for graph in [first, value, wider.0, row.0, nested, circle] {
-            must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+            must!(rig.cuGraphDestroy(graph));
         }
     }
 
@@ -331,8 +325,7 @@ rules! {
     {
         let (memory, into) = (Memory::new(rig), graph(rig));
         let (node, stream) = (memory.set(into, &[], 1), rig.stream(NON_BLOCKING));
-        let code = rig.cuStreamBeginCaptureToGraph(stream, into, &node, null(), 1, RELAXED);
-        must("cuStreamBeginCaptureToGraph", code);
+        must!(rig.cuStreamBeginCaptureToGraph(stream, into, &node, null(), 1, RELAXED));
         let code = code_text(rig.cuGraphDestroyNode(node));
         let set = rig.cuMemsetD8Async(memory.address, 5, BYTES, stream);
         must("cuMemsetD8Async", set);
@@ -344,7 +337,7 @@ rules! {
         saw.text(format_args!("nodes {nodes}, edges {edges}"));
         saw.code("afterwards", rig.cuGraphDestroyNode(node));
         saw.code("again", rig.cuGraphDestroyNode(node));
-        must("cuGraphDestroy", rig.cuGraphDestroy(into));
+        must!(rig.cuGraphDestroy(into));
     }
 
     /// A capture into a graph does not begin with edge data of an unknown type or port.
@@ -388,8 +381,8 @@ rules! {
             let (mut exec, mut read) = (null_mut(), 77);
             let code = rig.cuGraphInstantiateWithParams(&mut exec, graph, &mut params);
             if code == CUresult::CUDA_SUCCESS {
-                must("cuGraphExecGetFlags", rig.cuGraphExecGetFlags(exec, &mut read));
-                must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+                must!(rig.cuGraphExecGetFlags(exec, &mut read));
+                must!(rig.cuGraphExecDestroy(exec));
             }
             (code, params.result_out.0, params.hErrNode_out, read)
         };
@@ -404,7 +397,7 @@ rules! {
         let (code, result, error_node, _) = instantiated(4);
         let which = if error_node == node { "the empty node" } else { "another" };
         saw.text(format_args!("flag 4 with an empty node {}, {result}, {which}", code_text(code)));
-        must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+        must!(rig.cuGraphDestroy(graph));
     }
 
     /// The operations of a node of stream memory operations can be replaced in the graph by any
@@ -415,8 +408,7 @@ rules! {
          from two; success from another value; launched 6"
     {
         let (memory, stream) = (Memory::new(rig), capturing(rig, RELAXED));
-        must("cuStreamWriteValue64",
-            rig.cuStreamWriteValue64_v2(stream, memory.address, 0x0505_0505_0505_0505, 0));
+        must!(rig.cuStreamWriteValue64_v2(stream, memory.address, 0x0505_0505_0505_0505, 0));
         let (code, graph) = end(rig, stream);
         must("cuStreamEndCapture", code);
         let [node] = nodes::<1>(rig, graph);
@@ -425,7 +417,7 @@ rules! {
         let mut params =
             CUDA_BATCH_MEM_OP_NODE_PARAMS { count: 9, flags: 9, ..Default::default() };
         let read = |params: &mut CUDA_BATCH_MEM_OP_NODE_PARAMS| {
-            must("cuGraphBatchMemOpNodeGetParams", rig.cuGraphBatchMemOpNodeGetParams(node, params));
+            must!(rig.cuGraphBatchMemOpNodeGetParams(node, params));
         };
         read(&mut params);
         // SAFETY: the operations are the node's while it lives, and there is one.
@@ -455,8 +447,8 @@ rules! {
         must("copy", rig.cuMemcpyDtoHAsync_v2(place, memory.address, 8, stream));
         rig.synchronize(stream);
         saw.text(format_args!("launched {}", word & 0xFF));
-        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
-        must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+        must!(rig.cuGraphExecDestroy(exec));
+        must!(rig.cuGraphDestroy(graph));
     }
 
     /// After a join, the next work of a capture depends on the work of both streams.
@@ -469,11 +461,11 @@ rules! {
             must("cuMemsetD8Async", code);
         };
         let fork = rig.recorded(stream);
-        must("cuStreamWaitEvent", rig.cuStreamWaitEvent(forked, fork, 0));
+        must!(rig.cuStreamWaitEvent(forked, fork, 0));
         set(stream);
         set(forked);
         let join = rig.recorded(forked);
-        must("cuStreamWaitEvent", rig.cuStreamWaitEvent(stream, join, 0));
+        must!(rig.cuStreamWaitEvent(stream, join, 0));
         set(stream);
         let (code, graph) = end(rig, stream);
         must("cuStreamEndCapture", code);
@@ -481,12 +473,11 @@ rules! {
         saw.text(format_args!("nodes {}", nodes.len()));
         let before = nodes.map(|node| {
             let mut before = 0;
-            let code = rig.cuGraphNodeGetDependencies(node, null_mut(), &mut before);
-            must("cuGraphNodeGetDependencies", code);
+            must!(rig.cuGraphNodeGetDependencies(node, null_mut(), &mut before));
             before
         });
         saw.text(format_args!("before the last {}", before.into_iter().max().unwrap_or(0)));
-        must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+        must!(rig.cuGraphDestroy(graph));
     }
 
     /// An update adds the user objects of the new graph to the executable graph.
@@ -498,7 +489,7 @@ rules! {
         empty(rig, one, &[]);
         empty(rig, other, &[]);
         let object = user_object(rig, &counter);
-        must("cuGraphRetainUserObject", rig.cuGraphRetainUserObject(other, object, 1, 1));
+        must!(rig.cuGraphRetainUserObject(other, object, 1, 1));
         let (code, exec) = instantiate(rig, one);
         must("cuGraphInstantiate", code);
         let mut info = CUgraphExecUpdateResultInfo {
@@ -506,10 +497,10 @@ rules! {
             ..CUgraphExecUpdateResultInfo::default()
         };
         saw.code("updated", rig.cuGraphExecUpdate_v2(exec, other, &mut info));
-        must("cuGraphDestroy", rig.cuGraphDestroy(one));
-        must("cuGraphDestroy", rig.cuGraphDestroy(other));
+        must!(rig.cuGraphDestroy(one));
+        must!(rig.cuGraphDestroy(other));
         saw.text(format_args!("graphs gone: {}", counter.load(Ordering::SeqCst)));
-        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+        must!(rig.cuGraphExecDestroy(exec));
         saw.text(format_args!("executable graph gone: {}", destroyed(&counter)));
     }
 
@@ -524,10 +515,10 @@ rules! {
         };
         set(1, stream);
         let fork = rig.recorded(stream);
-        must("cuStreamWaitEvent", rig.cuStreamWaitEvent(forked, fork, 0));
+        must!(rig.cuStreamWaitEvent(forked, fork, 0));
         set(2, forked);
         let join = rig.recorded(forked);
-        must("cuStreamWaitEvent", rig.cuStreamWaitEvent(stream, join, 0));
+        must!(rig.cuStreamWaitEvent(stream, join, 0));
         set(3, stream);
         let place = host.as_mut_ptr().cast();
         must("copy", rig.cuMemcpyDtoHAsync_v2(place, memory.address, BYTES, stream));
@@ -545,7 +536,7 @@ rules! {
             copied(&host).to_string()
         });
         saw.text(format_args!("launched {}", launched.join(", ")));
-        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
-        must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+        must!(rig.cuGraphExecDestroy(exec));
+        must!(rig.cuGraphDestroy(graph));
     }
 }

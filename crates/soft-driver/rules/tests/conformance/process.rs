@@ -12,7 +12,7 @@ use std::sync::mpsc::channel;
 use cuda_events::sys::*;
 use cuda_test_harness::child::say;
 
-use crate::raw::{NO_TIMING, NON_BLOCKING, Raw, Sent, code_text, must};
+use crate::raw::{NO_TIMING, NON_BLOCKING, Raw, Sent, code_text};
 use crate::rules;
 use crate::rules::Saw;
 #[cfg(unix)]
@@ -217,7 +217,7 @@ rules! {
             let one = Saw::default();
             one.code("cuInit", rig.cuInit(0));
             one.code("cuDevicePrimaryCtxRetain", rig.cuDevicePrimaryCtxRetain(&mut context, 0));
-            must("cuCtxSetCurrent", rig.cuCtxSetCurrent(context));
+            must!(rig.cuCtxSetCurrent(context));
             one.code("cuEventCreate", rig.cuEventCreate(&mut event, 0));
             one.all()
         }));
@@ -293,7 +293,7 @@ rules! {
     fn exit_with_work_under_way(rig, saw) = "ended well" {
         let stream = rig.stream(NON_BLOCKING);
         unsafe extern "C" fn nothing(_data: *mut c_void) {}
-        must("cuLaunchHostFunc", rig.cuLaunchHostFunc(stream, Some(nothing), null_mut()));
+        must!(rig.cuLaunchHostFunc(stream, Some(nothing), null_mut()));
         let _ = rig.recorded(stream);
         saw.text("ended well");
         std::process::exit(0);

@@ -49,7 +49,7 @@ impl Raw {
         let table = Box::leak(Box::new(unsafe { Table::new(export) }));
         let mut raw = Self { table, version: Version::from_raw(0) };
         let mut version = 0;
-        must("cuDriverGetVersion", raw.cuDriverGetVersion(&mut version));
+        must!(raw.cuDriverGetVersion(&mut version));
         raw.version = Version::from_raw(version.try_into().expect("versions are positive"));
         raw
     }
@@ -303,13 +303,13 @@ impl Rig {
     /// With the primary context of the first device current.
     pub fn new(settings: &str) -> Self {
         let mut rig = Self::bare(settings);
-        must("cuInit", rig.cuInit(0));
+        must!(rig.cuInit(0));
         must("cuDeviceGet", rig.raw.cuDeviceGet(&mut rig.device, 0));
         must(
             "cuDevicePrimaryCtxRetain",
             rig.raw.cuDevicePrimaryCtxRetain(&mut rig.context, rig.device),
         );
-        must("cuCtxSetCurrent", rig.cuCtxSetCurrent(rig.context));
+        must!(rig.cuCtxSetCurrent(rig.context));
         rig
     }
 
@@ -333,8 +333,8 @@ impl Rig {
 
     pub fn new_context_on(&self, device: CUdevice) -> CUcontext {
         let (mut context, mut popped) = (null_mut(), null_mut());
-        must("cuCtxCreate", self.cuCtxCreate_v2(&mut context, 0, device));
-        must("cuCtxPopCurrent", self.cuCtxPopCurrent_v2(&mut popped));
+        must!(self.cuCtxCreate_v2(&mut context, 0, device));
+        must!(self.cuCtxPopCurrent_v2(&mut popped));
         self.created.borrow_mut().push(context);
         context
     }
@@ -347,9 +347,9 @@ impl Rig {
 
     /// Does some work with another context current.
     pub fn within<T>(&self, context: CUcontext, work: impl FnOnce() -> T) -> T {
-        must("cuCtxPushCurrent", self.cuCtxPushCurrent_v2(context));
+        must!(self.cuCtxPushCurrent_v2(context));
         let result = work();
-        must("cuCtxPopCurrent", self.cuCtxPopCurrent_v2(&mut null_mut()));
+        must!(self.cuCtxPopCurrent_v2(&mut null_mut()));
         result
     }
 }
@@ -368,7 +368,7 @@ impl Drop for Rig {
     }
 }
 
-/// Checks a call that must succeed, and that the rule does not test.
+/// What `must!` does, with a call that has another name here.
 #[track_caller]
 pub fn must(call: &str, code: CUresult) {
     assert!(code == CUresult::CUDA_SUCCESS, "{call} returned {code}");
@@ -384,20 +384,20 @@ impl Raw {
     #[track_caller]
     pub fn event(&self, flags: u32) -> CUevent {
         let mut event = null_mut();
-        must("cuEventCreate", self.cuEventCreate(&mut event, flags));
+        must!(self.cuEventCreate(&mut event, flags));
         event
     }
 
     #[track_caller]
     pub fn stream(&self, flags: u32) -> CUstream {
         let mut stream = null_mut();
-        must("cuStreamCreate", self.cuStreamCreate(&mut stream, flags));
+        must!(self.cuStreamCreate(&mut stream, flags));
         stream
     }
 
     #[track_caller]
     pub fn record(&self, event: CUevent, stream: CUstream) {
-        must("cuEventRecord", self.cuEventRecord(event, stream));
+        must!(self.cuEventRecord(event, stream));
     }
 
     /// A new event without timing that was recorded in a stream.
@@ -410,7 +410,7 @@ impl Raw {
 
     #[track_caller]
     pub fn synchronize(&self, stream: CUstream) {
-        must("cuStreamSynchronize", self.cuStreamSynchronize(stream));
+        must!(self.cuStreamSynchronize(stream));
     }
 
     /// Queries an event until it is done or the time is up, and returns the last code. With a wrong
@@ -428,13 +428,13 @@ impl Raw {
 
     pub fn current(&self) -> CUcontext {
         let mut context = null_mut();
-        must("cuCtxGetCurrent", self.cuCtxGetCurrent(&mut context));
+        must!(self.cuCtxGetCurrent(&mut context));
         context
     }
 
     pub fn id(&self, stream: CUstream) -> u64 {
         let mut id = 0;
-        must("cuStreamGetId", self.cuStreamGetId(stream, &mut id));
+        must!(self.cuStreamGetId(stream, &mut id));
         id
     }
 
@@ -453,7 +453,7 @@ impl Raw {
 
     pub fn descriptor(&self, event: CUevent) -> [u8; 64] {
         let mut handle = CUipcEventHandle { reserved: [0; 64] };
-        must("cuIpcGetEventHandle", self.cuIpcGetEventHandle(&mut handle, event));
+        must!(self.cuIpcGetEventHandle(&mut handle, event));
         handle.reserved
     }
 
@@ -466,7 +466,7 @@ impl Raw {
 
     pub fn device_count(&self) -> i32 {
         let mut count = 0;
-        must("cuDeviceGetCount", self.cuDeviceGetCount(&mut count));
+        must!(self.cuDeviceGetCount(&mut count));
         count
     }
 
@@ -516,8 +516,8 @@ pub struct Word<'a> {
 impl<'a> Word<'a> {
     pub fn new(raw: &'a Raw) -> Self {
         let (mut host, mut device) = (null_mut(), 0);
-        must("cuMemHostAlloc", raw.cuMemHostAlloc(&mut host, 64, CU_MEMHOSTALLOC_DEVICEMAP));
-        must("cuMemHostGetDevicePointer", raw.cuMemHostGetDevicePointer_v2(&mut device, host, 0));
+        must!(raw.cuMemHostAlloc(&mut host, 64, CU_MEMHOSTALLOC_DEVICEMAP));
+        must!(raw.cuMemHostGetDevicePointer_v2(&mut device, host, 0));
         let word = Self { raw, host, device };
         word.word().store(0, Ordering::SeqCst);
         word
@@ -585,7 +585,7 @@ pub fn beside_a_wait(
     let (sender, receiver) = channel();
     let (context, raw) = (Sent::new(rig.current()), **rig);
     let thread = std::thread::spawn(move || {
-        must("cuCtxSetCurrent", raw.cuCtxSetCurrent(context.get()));
+        must!(raw.cuCtxSetCurrent(context.get()));
         let _ = sender.send(call());
     });
     match receiver.recv_timeout(patience) {

@@ -10,7 +10,7 @@ use cuda_events::sys::CUuuid;
 use cuda_soft_driver::{ExternalSemaphore, SemaphoreKind};
 use cuda_test_harness::TestDriver;
 
-use crate::raw::{Rig, must};
+use crate::raw::Rig;
 
 /// Whether this machine has Vulkan for the driver under test.
 pub fn available() -> Result<(), String> {
@@ -26,7 +26,7 @@ pub fn available() -> Result<(), String> {
 pub fn exported(rig: &Rig, kind: SemaphoreKind) -> OwnedFd {
     if TestDriver::chosen() == TestDriver::Native {
         let mut uuid = CUuuid { bytes: [0; 16] };
-        must("cuDeviceGetUuid", rig.cuDeviceGetUuid(&mut uuid, rig.device));
+        must!(rig.cuDeviceGetUuid(&mut uuid, rig.device));
         let vulkan = Vulkan::new(Some(uuid.bytes)).expect("it was there");
         return vulkan.export(kind).expect("a semaphore");
     }

@@ -15,28 +15,25 @@ use crate::rules;
 
 fn range(raw: &Raw) -> (i32, i32) {
     let (mut least, mut greatest) = (77, 77);
-    must("cuCtxGetStreamPriorityRange", raw.cuCtxGetStreamPriorityRange(&mut least, &mut greatest));
+    must!(raw.cuCtxGetStreamPriorityRange(&mut least, &mut greatest));
     (least, greatest)
 }
 
 fn with_priority(raw: &Raw, flags: u32, priority: i32) -> CUstream {
     let mut stream = null_mut();
-    must(
-        "cuStreamCreateWithPriority",
-        raw.cuStreamCreateWithPriority(&mut stream, flags, priority),
-    );
+    must!(raw.cuStreamCreateWithPriority(&mut stream, flags, priority));
     stream
 }
 
 fn priority(raw: &Raw, stream: CUstream) -> i32 {
     let mut priority = 77;
-    must("cuStreamGetPriority", raw.cuStreamGetPriority(stream, &mut priority));
+    must!(raw.cuStreamGetPriority(stream, &mut priority));
     priority
 }
 
 fn flags_of(raw: &Raw, stream: CUstream) -> u32 {
     let mut flags = 77;
-    must("cuStreamGetFlags", raw.cuStreamGetFlags(stream, &mut flags));
+    must!(raw.cuStreamGetFlags(stream, &mut flags));
     flags
 }
 
@@ -70,25 +67,25 @@ rules! {
     fn handles_that_come_back(rig, saw) = "the next stream has it; 1000 of each have fewer than 10: \
         events, graphs, executable graphs" {
         let stream = rig.stream(NON_BLOCKING);
-        must("cuStreamDestroy", rig.cuStreamDestroy_v2(stream));
+        must!(rig.cuStreamDestroy_v2(stream));
         let next = rig.stream(NON_BLOCKING);
         saw.text(if next == stream { "the next stream has it" } else { "the next stream has another" });
         let mut graph = null_mut();
-        must("cuGraphCreate", rig.cuGraphCreate(&mut graph, 0));
+        must!(rig.cuGraphCreate(&mut graph, 0));
         let event = || {
             let event = rig.event(NO_TIMING);
-            must("cuEventDestroy", rig.cuEventDestroy_v2(event));
+            must!(rig.cuEventDestroy_v2(event));
             event.addr()
         };
         let other = || {
             let mut other = null_mut();
-            must("cuGraphCreate", rig.cuGraphCreate(&mut other, 0));
-            must("cuGraphDestroy", rig.cuGraphDestroy(other));
+            must!(rig.cuGraphCreate(&mut other, 0));
+            must!(rig.cuGraphDestroy(other));
             other.addr()
         };
         let exec = || {
             let exec = crate::graphs::instantiate(rig, graph);
-            must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+            must!(rig.cuGraphExecDestroy(exec));
             exec.addr()
         };
         let made: [(&str, &dyn Fn() -> usize); 3] =
@@ -316,7 +313,7 @@ rules! {
         saw.holds("per-thread is another", per_thread != legacy);
         saw.holds("it stays", per_thread == rig.id(PER_THREAD));
         let (theirs, their_legacy) = elsewhere(|| {
-            must("cuCtxSetCurrent", rig.cuCtxSetCurrent(rig.context));
+            must!(rig.cuCtxSetCurrent(rig.context));
             (rig.id(PER_THREAD), rig.id(LEGACY))
         });
         saw.holds("it is another in each thread", theirs != per_thread);
@@ -338,7 +335,7 @@ rules! {
                 for _ in 0..100 {
                     let stream = rig.stream(NON_BLOCKING);
                     ids.insert(rig.id(stream));
-                    must("cuStreamDestroy", rig.cuStreamDestroy_v2(stream));
+                    must!(rig.cuStreamDestroy_v2(stream));
                 }
             });
         }
@@ -353,7 +350,7 @@ rules! {
         let (stream, other) = (rig.stream(NON_BLOCKING), rig.new_context());
         let context_of = |stream| {
             let mut context = null_mut();
-            must("cuStreamGetCtx", rig.cuStreamGetCtx(stream, &mut context));
+            must!(rig.cuStreamGetCtx(stream, &mut context));
             context
         };
         rig.within(other, || {
@@ -372,7 +369,7 @@ rules! {
     [since(12, 8)]
     fn the_device_of_a_stream(rig, saw) = "its own; NULL's success" {
         let mut device = 77;
-        must("cuStreamGetDevice", rig.cuStreamGetDevice(rig.stream(NON_BLOCKING), &mut device));
+        must!(rig.cuStreamGetDevice(rig.stream(NON_BLOCKING), &mut device));
         saw.holds("its own", device == rig.device);
         saw.code("NULL's", rig.cuStreamGetDevice(NULL_STREAM, &mut device));
     }
@@ -453,10 +450,7 @@ rules! {
         success; the word 9" {
         let (waiting, writing, word) =
             (rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING), Word::new(rig));
-        must(
-            "cuStreamWaitValue32",
-            rig.cuStreamWaitValue32_v2(waiting, word.device, 9, CU_STREAM_WAIT_VALUE_GEQ),
-        );
+        must!(rig.cuStreamWaitValue32_v2(waiting, word.device, 9, CU_STREAM_WAIT_VALUE_GEQ));
         saw.code("waiting", rig.cuStreamQuery(waiting));
         saw.code("write", rig.cuStreamWriteValue32_v2(writing, word.device, 9, 0));
         saw.code("then", rig.cuStreamSynchronize(waiting));
@@ -479,16 +473,10 @@ rules! {
             ("a clear bit", 6, CU_STREAM_WAIT_VALUE_NOR),
         ];
         for (name, value, flags) in cases {
-            must(
-                "cuStreamWaitValue32",
-                rig.cuStreamWaitValue32_v2(stream, word.device, value, flags),
-            );
+            must!(rig.cuStreamWaitValue32_v2(stream, word.device, value, flags));
             saw.text(format_args!("{name}: {}", code_text(rig.cuStreamSynchronize(stream))));
         }
-        must(
-            "cuStreamWaitValue32",
-            rig.cuStreamWaitValue32_v2(stream, word.device, 7, CU_STREAM_WAIT_VALUE_GEQ),
-        );
+        must!(rig.cuStreamWaitValue32_v2(stream, word.device, 7, CU_STREAM_WAIT_VALUE_GEQ));
         saw.text(format_args!("not at least: {}", code_text(rig.cuStreamQuery(stream))));
         word.word().store(7, Ordering::SeqCst);
         rig.synchronize(stream);
@@ -514,10 +502,10 @@ rules! {
         word.word().store(2, Ordering::SeqCst);
         rig.synchronize(stream);
         let mut wide = 0;
-        must("cuMemAlloc", rig.cuMemAlloc_v2(&mut wide, 8));
-        must("cuMemsetD8Async", rig.cuMemsetD8Async(wide, 0, 8, stream));
+        must!(rig.cuMemAlloc_v2(&mut wide, 8));
+        must!(rig.cuMemsetD8Async(wide, 0, 8, stream));
         must("wait", rig.cuStreamWaitValue64_v2(stream, wide, u64::MAX, CU_STREAM_WAIT_VALUE_GEQ));
         saw.text(format_args!("64 bits: {}", code_text(rig.settled(rig.recorded(stream)))));
-        must("cuMemFree", rig.cuMemFree_v2(wide));
+        must!(rig.cuMemFree_v2(wide));
     }
 }

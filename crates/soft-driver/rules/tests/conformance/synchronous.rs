@@ -27,11 +27,11 @@ struct Memory<'a> {
 impl<'a> Memory<'a> {
     fn new(rig: &'a Rig) -> Self {
         let device = [0; 2].map(|mut address| {
-            must("cuMemAlloc", rig.cuMemAlloc_v2(&mut address, LARGE));
+            must!(rig.cuMemAlloc_v2(&mut address, LARGE));
             address
         });
         let mut pinned = null_mut();
-        must("cuMemHostAlloc", rig.cuMemHostAlloc(&mut pinned, LARGE, CU_MEMHOSTALLOC_DEVICEMAP));
+        must!(rig.cuMemHostAlloc(&mut pinned, LARGE, CU_MEMHOSTALLOC_DEVICEMAP));
         Self { rig, device, pinned, ordinary: vec![0; LARGE] }
     }
 
@@ -79,7 +79,7 @@ fn returns(
     let (done, heard) = channel();
     let before = std::thread::scope(|scope| {
         scope.spawn(move || {
-            must("cuCtxSetCurrent", raw.cuCtxSetCurrent(context.get()));
+            must!(raw.cuCtxSetCurrent(context.get()));
             must("the call", (call.open())());
             let _ = done.send(());
         });
@@ -229,11 +229,11 @@ rules! {
         "these return: memory of a pool; of the others: none"
     {
         let mut device = 0;
-        must("cuMemAlloc", rig.cuMemAlloc_v2(&mut device, LARGE));
+        must!(rig.cuMemAlloc_v2(&mut device, LARGE));
         let mut pinned = null_mut();
-        must("cuMemHostAlloc", rig.cuMemHostAlloc(&mut pinned, LARGE, CU_MEMHOSTALLOC_DEVICEMAP));
+        must!(rig.cuMemHostAlloc(&mut pinned, LARGE, CU_MEMHOSTALLOC_DEVICEMAP));
         let mut pooled = 0;
-        must("cuMemAllocAsync", rig.cuMemAllocAsync(&mut pooled, LARGE, LEGACY));
+        must!(rig.cuMemAllocAsync(&mut pooled, LARGE, LEGACY));
         rig.synchronize(LEGACY);
         compare(rig, saw, &[
             ("memory of a pool", &|| rig.cuMemFree_v2(pooled)),

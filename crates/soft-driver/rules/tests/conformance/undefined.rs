@@ -150,7 +150,7 @@ misuses! {
     fn query_of_a_destroyed_event(rig, report) names ["cuEventQuery", "cuEventDestroy_v2"]
         = "CUDA_ERROR_INVALID_HANDLE (400)" {
         let event = event(rig, report);
-        must("cuEventDestroy", rig.cuEventDestroy_v2(event));
+        must!(rig.cuEventDestroy_v2(event));
         rig.cuEventQuery(event)
     }
 
@@ -159,7 +159,7 @@ misuses! {
     fn query_of_a_replaced_event(rig, report) names ["cuEventQuery", "cuEventDestroy_v2"]
         = "CUDA_ERROR_INVALID_HANDLE (400)" {
         let event = event(rig, report);
-        must("cuEventDestroy", rig.cuEventDestroy_v2(event));
+        must!(rig.cuEventDestroy_v2(event));
         let _ = rig.event(NO_TIMING);
         rig.cuEventQuery(event)
     }
@@ -168,7 +168,7 @@ misuses! {
     fn record_of_a_destroyed_event(rig, report) names ["cuEventRecord", "cuEventDestroy_v2"]
         = "CUDA_ERROR_INVALID_HANDLE (400)" {
         let event = event(rig, report);
-        must("cuEventDestroy", rig.cuEventDestroy_v2(event));
+        must!(rig.cuEventDestroy_v2(event));
         rig.cuEventRecord(event, rig.stream(NON_BLOCKING))
     }
 
@@ -176,7 +176,7 @@ misuses! {
     fn an_event_destroyed_twice(rig, report) names ["cuEventDestroy_v2", "thread"]
         = "CUDA_ERROR_INVALID_HANDLE (400)" {
         let event = event(rig, report);
-        must("cuEventDestroy", rig.cuEventDestroy_v2(event));
+        must!(rig.cuEventDestroy_v2(event));
         rig.cuEventDestroy_v2(event)
     }
 
@@ -187,7 +187,7 @@ misuses! {
         = "CUDA_ERROR_INVALID_HANDLE (400)" {
         let event = event(rig, report);
         let (raw, sent) = (**rig, crate::raw::Sent::new(event));
-        let destroy = move || must("cuEventDestroy", raw.cuEventDestroy_v2(sent.get()));
+        let destroy = move || must!(raw.cuEventDestroy_v2(sent.get()));
         let thread = std::thread::Builder::new().name("the-destroyer".to_owned());
         let thread = thread.spawn(destroy).expect("a thread");
         thread.join().expect("no panic");
@@ -198,7 +198,7 @@ misuses! {
     fn query_of_a_destroyed_stream(rig, report) names ["cuStreamQuery", "cuStreamDestroy_v2"]
         = "CUDA_ERROR_INVALID_HANDLE (400)" {
         let stream = stream(rig, report);
-        must("cuStreamDestroy", rig.cuStreamDestroy_v2(stream));
+        must!(rig.cuStreamDestroy_v2(stream));
         rig.cuStreamQuery(stream)
     }
 
@@ -207,7 +207,7 @@ misuses! {
         = "CUDA_ERROR_INVALID_HANDLE (400)" {
         let stream = stream(rig, report);
         let _latch = rig.hold(stream);
-        must("cuStreamDestroy", rig.cuStreamDestroy_v2(stream));
+        must!(rig.cuStreamDestroy_v2(stream));
         rig.cuStreamQuery(stream)
     }
 
@@ -215,7 +215,7 @@ misuses! {
     fn a_stream_destroyed_twice(rig, report) names ["cuStreamDestroy_v2", "thread"]
         = "CUDA_ERROR_INVALID_HANDLE (400)" {
         let stream = stream(rig, report);
-        must("cuStreamDestroy", rig.cuStreamDestroy_v2(stream));
+        must!(rig.cuStreamDestroy_v2(stream));
         rig.cuStreamDestroy_v2(stream)
     }
 
@@ -292,9 +292,9 @@ misuses! {
         names ["cuEventQuery", "cuDevicePrimaryCtxRelease_v2"]
         = "CUDA_ERROR_INVALID_HANDLE (400)" {
         let event = event(rig, report);
-        must("cuDevicePrimaryCtxRelease", rig.cuDevicePrimaryCtxRelease_v2(rig.device));
+        must!(rig.cuDevicePrimaryCtxRelease_v2(rig.device));
         let mut again = null_mut();
-        must("cuDevicePrimaryCtxRetain", rig.cuDevicePrimaryCtxRetain(&mut again, rig.device));
+        must!(rig.cuDevicePrimaryCtxRetain(&mut again, rig.device));
         rig.cuEventQuery(event)
     }
 
@@ -371,10 +371,9 @@ misuses! {
         = "CUDA_ERROR_INVALID_HANDLE (400)" {
         let (event, mut graph, mut node) = (rig.event(NO_TIMING), null_mut(), null_mut());
         about(report, event);
-        must("cuGraphCreate", rig.cuGraphCreate(&mut graph, 0));
-        must("cuGraphAddEventRecordNode",
-            rig.cuGraphAddEventRecordNode(&mut node, graph, std::ptr::null(), 0, event));
-        must("cuEventDestroy", rig.cuEventDestroy_v2(event));
+        must!(rig.cuGraphCreate(&mut graph, 0));
+        must!(rig.cuGraphAddEventRecordNode(&mut node, graph, std::ptr::null(), 0, event));
+        must!(rig.cuEventDestroy_v2(event));
         rig.cuGraphInstantiateWithFlags(&mut null_mut(), graph, 0)
     }
 
@@ -388,13 +387,11 @@ misuses! {
             rig.stream(NON_BLOCKING));
         let (mut graph, mut node, mut exec) = (null_mut(), null_mut(), null_mut());
         about(report, event);
-        must("cuGraphCreate", rig.cuGraphCreate(&mut graph, 0));
-        must("cuGraphAddEventRecordNode",
-            rig.cuGraphAddEventRecordNode(&mut node, graph, std::ptr::null(), 0, first));
+        must!(rig.cuGraphCreate(&mut graph, 0));
+        must!(rig.cuGraphAddEventRecordNode(&mut node, graph, std::ptr::null(), 0, first));
         must("cuGraphInstantiate", rig.cuGraphInstantiateWithFlags(&mut exec, graph, 0));
-        must("cuGraphExecEventRecordNodeSetEvent",
-            rig.cuGraphExecEventRecordNodeSetEvent(exec, node, event));
-        must("cuEventDestroy", rig.cuEventDestroy_v2(event));
+        must!(rig.cuGraphExecEventRecordNodeSetEvent(exec, node, event));
+        must!(rig.cuEventDestroy_v2(event));
         rig.cuGraphLaunch(exec, stream)
     }
 
@@ -435,7 +432,7 @@ misuses! {
         let mut peer = Peer::start();
         let (code, event) = rig.open(peer.export());
         must("cuIpcOpenEventHandle", code);
-        must("cuEventQuery", rig.cuEventQuery(event));
+        must!(rig.cuEventQuery(event));
         peer.step("destroy");
         about(report, event);
         let code = rig.cuEventQuery(event);
@@ -476,17 +473,17 @@ misuses! {
         = "CUDA_ERROR_INVALID_VALUE (1)" {
         let stream = rig.stream(NON_BLOCKING);
         let (mut address, mut graph, mut exec) = (0, null_mut(), null_mut());
-        must("cuMemAlloc", rig.cuMemAlloc_v2(&mut address, 4096));
+        must!(rig.cuMemAlloc_v2(&mut address, 4096));
         about(report, std::ptr::without_provenance_mut::<()>(address as usize));
         capture::begin(rig, stream, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED);
-        must("cuStreamWriteValue64", rig.cuStreamWriteValue64_v2(stream, address, 1, 0));
-        must("cuStreamEndCapture", rig.cuStreamEndCapture(stream, &mut graph));
-        must("cuGraphInstantiateWithFlags", rig.cuGraphInstantiateWithFlags(&mut exec, graph, 0));
-        must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
+        must!(rig.cuStreamWriteValue64_v2(stream, address, 1, 0));
+        must!(rig.cuStreamEndCapture(stream, &mut graph));
+        must!(rig.cuGraphInstantiateWithFlags(&mut exec, graph, 0));
+        must!(rig.cuGraphLaunch(exec, stream));
         rig.synchronize(stream);
-        must("cuMemFree", rig.cuMemFree_v2(address));
+        must!(rig.cuMemFree_v2(address));
         // Another owner's, at the same address.
-        must("cuMemAlloc", rig.cuMemAlloc_v2(&mut address, 4096));
+        must!(rig.cuMemAlloc_v2(&mut address, 4096));
         rig.cuGraphLaunch(exec, stream)
     }
 }
@@ -498,12 +495,9 @@ rules! {
     fn a_node_of_a_destroyed_graph(rig, saw) = "CUDA_ERROR_INVALID_VALUE (1)" {
         let (event, mut graph, mut node, mut found) =
             (rig.event(NO_TIMING), null_mut(), null_mut(), null_mut());
-        must("cuGraphCreate", rig.cuGraphCreate(&mut graph, 0));
-        must(
-            "cuGraphAddEventRecordNode",
-            rig.cuGraphAddEventRecordNode(&mut node, graph, std::ptr::null(), 0, event),
-        );
-        must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+        must!(rig.cuGraphCreate(&mut graph, 0));
+        must!(rig.cuGraphAddEventRecordNode(&mut node, graph, std::ptr::null(), 0, event));
+        must!(rig.cuGraphDestroy(graph));
         saw.text(code_text(rig.cuGraphEventRecordNodeGetEvent(node, &mut found)));
     }
 }

@@ -59,7 +59,7 @@ impl<'a> Words<'a> {
 
     fn new(raw: &'a Raw) -> Self {
         let mut host = null_mut();
-        must("cuMemHostAlloc", raw.cuMemHostAlloc(&mut host, Self::BYTES, PORTABLE | MAPPED));
+        must!(raw.cuMemHostAlloc(&mut host, Self::BYTES, PORTABLE | MAPPED));
         // SAFETY: the memory has so many bytes, and nothing uses them yet.
         unsafe { host.cast::<u8>().write_bytes(0, Self::BYTES) };
         Self { raw, host }
@@ -89,7 +89,7 @@ fn word<'a>(memory: *mut c_void, index: usize) -> &'a AtomicU64 {
 
 fn device_memory(raw: &Raw, bytes: usize) -> CUdeviceptr {
     let mut address = 0;
-    must("cuMemAlloc", raw.cuMemAlloc_v2(&mut address, bytes));
+    must!(raw.cuMemAlloc_v2(&mut address, bytes));
     address
 }
 
@@ -135,9 +135,7 @@ fn released(rig: &Rig, count: usize, limit: Duration) -> (bool, CUresult) {
         let released = come_to_an_end(rig, &streams, limit);
         words.word(0).store(1, Ordering::SeqCst);
         assert!(come_to_an_end(rig, &streams, LONG), "the host's store releases them");
-        streams
-            .drain(..)
-            .for_each(|stream| must("cuStreamDestroy", rig.cuStreamDestroy_v2(stream)));
+        streams.drain(..).for_each(|stream| must!(rig.cuStreamDestroy_v2(stream)));
         (released, idle)
     })
 }
@@ -225,7 +223,7 @@ fn instantiated(rig: &Rig, stream: CUstream) -> CUgraphExec {
     must("cuStreamEndCapture", code);
     let mut exec = null_mut();
     must("cuGraphInstantiate", rig.cuGraphInstantiateWithFlags(&mut exec, graph, 0));
-    must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+    must!(rig.cuGraphDestroy(graph));
     exec
 }
 
@@ -265,7 +263,7 @@ fn peer() {
             }
             "export" => {
                 let device = device_memory(&rig, 4096);
-                must("cuMemsetD32Async", rig.cuMemsetD32Async(device, 0, 1024, stream));
+                must!(rig.cuMemsetD32Async(device, 0, 1024, stream));
                 must("cuStreamWriteValue64", write(&rig, stream, device, 7));
                 rig.synchronize(stream);
                 let (code, handle) = mem_handle(&rig, device);
@@ -374,12 +372,9 @@ rules! {
         let mut whole = 0;
         for round in 1..=50_u64 {
             let (pattern, count) = (round as u32 * 0x0101_0101, (Words::BYTES - 64) / 4);
-            must("cuMemsetD32Async", rig.cuMemsetD32Async(device, pattern, count, stream));
+            must!(rig.cuMemsetD32Async(device, pattern, count, stream));
             let to = std::ptr::with_exposed_provenance_mut(words.at(8) as usize);
-            must(
-                "cuMemcpyDtoHAsync",
-                rig.cuMemcpyDtoHAsync_v2(to, device, Words::BYTES - 64, stream),
-            );
+            must!(rig.cuMemcpyDtoHAsync_v2(to, device, Words::BYTES - 64, stream));
             must("cuStreamWriteValue64", write(rig, stream, words.at(0), round));
             while words.word(0).load(Ordering::Acquire) < round {
                 std::hint::spin_loop();
@@ -390,7 +385,7 @@ rules! {
             );
         }
         saw.text(format_args!("all bytes, {whole} times"));
-        must("cuMemFree", rig.cuMemFree_v2(device));
+        must!(rig.cuMemFree_v2(device));
     }
 
     /// A copy after a wait for a value copies the bytes that were in memory when the value was
@@ -405,11 +400,8 @@ rules! {
             let address = |at: u64| {
                 std::ptr::with_exposed_provenance_mut::<c_void>(words.at(at as usize) as usize)
             };
-            must("cuMemcpyHtoDAsync", rig.cuMemcpyHtoDAsync_v2(device, address(512), 4096, stream));
-            must(
-                "cuMemcpyDtoHAsync",
-                rig.cuMemcpyDtoHAsync_v2(address(1024), device, 4096, stream),
-            );
+            must!(rig.cuMemcpyHtoDAsync_v2(device, address(512), 4096, stream));
+            must!(rig.cuMemcpyDtoHAsync_v2(address(1024), device, 4096, stream));
             (512..1024).for_each(|at| words.word(at).store(round, Ordering::Relaxed));
             words.word(0).store(round, Ordering::Release);
             rig.synchronize(stream);
@@ -417,7 +409,7 @@ rules! {
                 u32::from((1024..1536).all(|at| words.word(at).load(Ordering::Relaxed) == round));
         }
         saw.text(format_args!("the bytes of the round, {right} times"));
-        must("cuMemFree", rig.cuMemFree_v2(device));
+        must!(rig.cuMemFree_v2(device));
     }
 
     /// The host sees the values that a stream writes in the order of the writes.
@@ -442,13 +434,13 @@ rules! {
     fn a_value_in_device_memory(rig, saw) = "waiting CUDA_ERROR_NOT_READY (600); written success" {
         let (device, [waiting, writing]) =
             (device_memory(rig, 64), [(); 2].map(|()| rig.stream(NON_BLOCKING)));
-        must("cuMemsetD32Async", rig.cuMemsetD32Async(device, 0, 16, writing));
+        must!(rig.cuMemsetD32Async(device, 0, 16, writing));
         rig.synchronize(writing);
         must("cuStreamWaitValue64", wait(rig, waiting, device, 5));
         saw.code("waiting", rig.cuStreamQuery(waiting));
         must("cuStreamWriteValue64", write(rig, writing, device, 5));
         saw.code("written", rig.cuStreamSynchronize(waiting));
-        must("cuMemFree", rig.cuMemFree_v2(device));
+        must!(rig.cuMemFree_v2(device));
     }
 
     /// A wait or a write of a value returns `CUDA_ERROR_INVALID_VALUE` for memory that was not
@@ -491,7 +483,7 @@ rules! {
         saw.code("waiting", rig.cuStreamQuery(waiting[0]));
         words.word(0).store(1, Ordering::SeqCst);
         assert!(come_to_an_end(rig, &waiting, LONG));
-        must("cuMemFree", rig.cuMemFree_v2(address));
+        must!(rig.cuMemFree_v2(address));
     }
 
     /// Streams share eight channels. If eight streams wait for a value, a write of the value that
@@ -651,8 +643,8 @@ rules! {
     [two_devices]
     fn unregistering_beside_another_device(rig, saw) = "returns at once, success" {
         let (mut second, mut context) = (0, null_mut());
-        must("cuDeviceGet", rig.cuDeviceGet(&mut second, 1));
-        must("cuDevicePrimaryCtxRetain", rig.cuDevicePrimaryCtxRetain(&mut context, second));
+        must!(rig.cuDeviceGet(&mut second, 1));
+        must!(rig.cuDevicePrimaryCtxRetain(&mut context, second));
         let page = Page::of(&memory::plain(PAGE));
         must("cuMemHostRegister", page.register(rig, PORTABLE | MAPPED));
         let (raw, memory) = (**rig, crate::raw::Sent::new(page.0.as_ptr()));
@@ -687,8 +679,8 @@ rules! {
         let stream = capturing(rig, RELAXED);
         must("cuStreamWaitValue64", wait(rig, stream, words.at(0), 1));
         let exec = instantiated(rig, stream);
-        must("cuGraphLaunch", rig.cuGraphLaunch(exec, launched));
-        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+        must!(rig.cuGraphLaunch(exec, launched));
+        must!(rig.cuGraphExecDestroy(exec));
         saw.text(released_beside_a_wait(rig, other, &words));
         std::process::exit(0);
     }
@@ -703,14 +695,14 @@ rules! {
             (words, rig.stream(NON_BLOCKING), capturing(rig, RELAXED))
         });
         let fork = rig.within(other, || rig.recorded(stream));
-        must("cuStreamWaitEvent", rig.cuStreamWaitEvent(joins, fork, 0));
+        must!(rig.cuStreamWaitEvent(joins, fork, 0));
         must("cuStreamWaitValue64", wait(rig, joins, words.at(0), 1));
         let join = rig.recorded(joins);
         rig.within(other, || {
-            must("cuStreamWaitEvent", rig.cuStreamWaitEvent(stream, join, 0));
+            must!(rig.cuStreamWaitEvent(stream, join, 0));
             let exec = instantiated(rig, stream);
-            must("cuGraphLaunch", rig.cuGraphLaunch(exec, launched));
-            must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
+            must!(rig.cuGraphLaunch(exec, launched));
+            must!(rig.cuGraphExecDestroy(exec));
         });
         saw.text(released_beside_a_wait(rig, other, &words));
         std::process::exit(0);
@@ -785,8 +777,8 @@ rules! {
     [since(11, 7), two_devices]
     fn between_two_devices(rig, saw) = "released, in pinned and in registered memory" {
         let (mut second, mut context) = (0, null_mut());
-        must("cuDeviceGet", rig.cuDeviceGet(&mut second, 1));
-        must("cuDevicePrimaryCtxRetain", rig.cuDevicePrimaryCtxRetain(&mut context, second));
+        must!(rig.cuDeviceGet(&mut second, 1));
+        must!(rig.cuDevicePrimaryCtxRetain(&mut context, second));
         let (words, page) = (Words::new(rig), Page::of(&memory::plain(PAGE)));
         must("cuMemHostRegister", page.register(rig, PORTABLE | MAPPED));
         let (writing, theirs) =
@@ -800,7 +792,7 @@ rules! {
         saw.holds("released, in pinned and in registered memory", released);
         must("cuMemHostUnregister", page.unregister(rig));
         page.unmap();
-        must("cuDevicePrimaryCtxRelease", rig.cuDevicePrimaryCtxRelease_v2(second));
+        must!(rig.cuDevicePrimaryCtxRelease_v2(second));
     }
 
     /// In each capture mode, a captured wait for a value and a captured write become nodes of
@@ -817,15 +809,15 @@ rules! {
         let answers = modes.map(|mode| {
             let (words, stream, mut graph) =
                 (Words::new(rig), rig.stream(NON_BLOCKING), null_mut());
-            must("cuStreamBeginCapture", rig.cuStreamBeginCapture_v2(stream, mode));
+            must!(rig.cuStreamBeginCapture_v2(stream, mode));
             must("cuStreamWaitValue64", wait(rig, stream, words.at(0), 1));
             must("cuStreamWriteValue64", write(rig, stream, words.at(1), 5));
-            must("cuStreamEndCapture", rig.cuStreamEndCapture(stream, &mut graph));
+            must!(rig.cuStreamEndCapture(stream, &mut graph));
             let (mut nodes, mut count) = ([null_mut(); 8], 8);
-            must("cuGraphGetNodes", rig.cuGraphGetNodes(graph, nodes.as_mut_ptr(), &mut count));
+            must!(rig.cuGraphGetNodes(graph, nodes.as_mut_ptr(), &mut count));
             let kind = |node: &CUgraphNode| {
                 let mut kind = CUgraphNodeType(0);
-                must("cuGraphNodeGetType", rig.cuGraphNodeGetType(*node, &mut kind));
+                must!(rig.cuGraphNodeGetType(*node, &mut kind));
                 kind.0.to_string()
             };
             let kinds: Vec<String> = nodes[..count].iter().map(kind).collect();
@@ -834,12 +826,12 @@ rules! {
             let written = [(); 2].map(|()| {
                 words.word(0).store(1, Ordering::SeqCst);
                 words.word(1).store(0, Ordering::SeqCst);
-                must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
+                must!(rig.cuGraphLaunch(exec, stream));
                 rig.synchronize(stream);
                 words.word(1).load(Ordering::SeqCst).to_string()
             });
-            must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
-            must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+            must!(rig.cuGraphExecDestroy(exec));
+            must!(rig.cuGraphDestroy(graph));
             format!(
                 "{count} nodes of the types {}; two launches write {}",
                 kinds.join(", "),
@@ -861,14 +853,14 @@ rules! {
         let (words, stream, mut graph, mut exec) =
             (Words::new(rig), rig.stream(NON_BLOCKING), null_mut(), null_mut());
         let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
-        must("cuStreamBeginCapture", rig.cuStreamBeginCapture_v2(stream, mode));
+        must!(rig.cuStreamBeginCapture_v2(stream, mode));
         must("cuStreamWriteValue64", write(rig, stream, words.at(0), 5));
-        must("cuStreamEndCapture", rig.cuStreamEndCapture(stream, &mut graph));
+        must!(rig.cuStreamEndCapture(stream, &mut graph));
         let (mut node, mut count) = (null_mut(), 1);
         let mut params =
             CUDA_BATCH_MEM_OP_NODE_PARAMS { count: 9, flags: 9, ..CUDA_BATCH_MEM_OP_NODE_PARAMS::default() };
-        must("cuGraphGetNodes", rig.cuGraphGetNodes(graph, &mut node, &mut count));
-        must("cuGraphBatchMemOpNodeGetParams", rig.cuGraphBatchMemOpNodeGetParams(node, &mut params));
+        must!(rig.cuGraphGetNodes(graph, &mut node, &mut count));
+        must!(rig.cuGraphBatchMemOpNodeGetParams(node, &mut params));
         // SAFETY: the operations are the node's while it lives.
         let mut operation = unsafe { *params.paramArray };
         // SAFETY: all that is read is plain numbers.
@@ -886,7 +878,7 @@ rules! {
             operation.writeValue.u.value64 = value;
             params.paramArray = &mut operation;
             let code = rig.cuGraphExecBatchMemOpNodeSetParams(exec, node, &params);
-            must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
+            must!(rig.cuGraphLaunch(exec, stream));
             rig.synchronize(stream);
             saw.text(format_args!(
                 "set {value} {}, launched {}",
@@ -902,8 +894,8 @@ rules! {
         two[0] = operation;
         (params.count, params.paramArray) = (2, two.as_mut_ptr());
         saw.code("two operations", rig.cuGraphExecBatchMemOpNodeSetParams(exec, node, &params));
-        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
-        must("cuGraphDestroy", rig.cuGraphDestroy(graph));
+        must!(rig.cuGraphExecDestroy(exec));
+        must!(rig.cuGraphDestroy(graph));
     }
 
     /// A new value for a node of an executable graph is that of the next launch. A launch that is
@@ -926,7 +918,7 @@ rules! {
             flags: 0,
         };
         let (mut node, mut exec) = (null_mut(), null_mut());
-        must("cuGraphCreate", rig.cuGraphCreate(&mut graph, 0));
+        must!(rig.cuGraphCreate(&mut graph, 0));
         let added = rig.cuGraphAddBatchMemOpNode(&mut node, graph, null(), 0, &params);
         must("cuGraphAddBatchMemOpNode", added);
         must("cuGraphInstantiate", rig.cuGraphInstantiateWithFlags(&mut exec, graph, 0));
@@ -936,17 +928,17 @@ rules! {
             let params = CUDA_BATCH_MEM_OP_NODE_PARAMS { paramArray: &mut operation, ..params };
             let set = rig.cuGraphExecBatchMemOpNodeSetParams(exec, node, &params);
             must("cuGraphExecBatchMemOpNodeSetParams", set);
-            must("cuGraphLaunch", rig.cuGraphLaunch(exec, stream));
+            must!(rig.cuGraphLaunch(exec, stream));
             let place = words.word(at).as_ptr().cast();
-            must("cuMemcpyDtoHAsync", rig.cuMemcpyDtoHAsync_v2(place, target, 8, stream));
+            must!(rig.cuMemcpyDtoHAsync_v2(place, target, 8, stream));
         }
         latch.release();
         rig.synchronize(stream);
         let [pending, next] = [1, 2].map(|at| words.word(at).load(Ordering::SeqCst));
         saw.text(format_args!("the pending launch wrote {pending}, the next one {next}"));
-        must("cuGraphExecDestroy", rig.cuGraphExecDestroy(exec));
-        must("cuGraphDestroy", rig.cuGraphDestroy(graph));
-        must("cuMemFree", rig.cuMemFree_v2(target));
+        must!(rig.cuGraphExecDestroy(exec));
+        must!(rig.cuGraphDestroy(graph));
+        must!(rig.cuMemFree_v2(target));
     }
 
     /// A page of a file that two processes register can order the streams of both, without a handle
@@ -1003,7 +995,7 @@ rules! {
          success; close success; in the same process CUDA_ERROR_INVALID_CONTEXT (201)"
     {
         let (device, stream) = (device_memory(rig, 4096), rig.stream(NON_BLOCKING));
-        must("cuMemsetD32Async", rig.cuMemsetD32Async(device, 0, 1024, stream));
+        must!(rig.cuMemsetD32Async(device, 0, 1024, stream));
         rig.synchronize(stream);
         let (code, handle) = mem_handle(rig, device);
         saw.code("handle", code);
@@ -1017,7 +1009,7 @@ rules! {
         saw.text(format_args!("close {}", peer.step("close")));
         peer.end();
         saw.code("in the same process", open_mem_handle(rig, handle, 1).0);
-        must("cuMemFree", rig.cuMemFree_v2(device));
+        must!(rig.cuMemFree_v2(device));
     }
 
     /// The device memory of a killed process stays valid in a process that has it open. A stream
@@ -1039,7 +1031,7 @@ rules! {
         let copied = || {
             let mut word = 0_u64;
             let to = (&raw mut word).cast();
-            must("cuMemcpyDtoHAsync", rig.cuMemcpyDtoHAsync_v2(to, address, 8, stream));
+            must!(rig.cuMemcpyDtoHAsync_v2(to, address, 8, stream));
             rig.synchronize(stream);
             word
         };
@@ -1066,7 +1058,7 @@ rules! {
             (device_memory(rig, 4096), rig.stream(NON_BLOCKING), memory::plain(PAGE));
         let page = Page::of(&file);
         must("cuMemHostRegister", page.register(rig, PORTABLE | MAPPED));
-        must("cuMemsetD32Async", rig.cuMemsetD32Async(device, 0, 1024, stream));
+        must!(rig.cuMemsetD32Async(device, 0, 1024, stream));
         rig.synchronize(stream);
         let mut peer = Peer::start_with(isolated);
         let event = rig.descriptor(rig.event(INTERPROCESS));
@@ -1082,6 +1074,6 @@ rules! {
             saw.text(format_args!("{what} {opened}, then {}", peer.step("synchronize")));
         }
         peer.end();
-        must("cuMemFree", rig.cuMemFree_v2(device));
+        must!(rig.cuMemFree_v2(device));
     }
 }

@@ -43,12 +43,12 @@ fn reserve(rig: &Rig, pieces: usize) -> CUdeviceptr {
 
 fn create(rig: &Rig) -> u64 {
     let mut handle = 0;
-    must("cuMemCreate", rig.cuMemCreate(&mut handle, PIECE, &props(rig), 0));
+    must!(rig.cuMemCreate(&mut handle, PIECE, &props(rig), 0));
     handle
 }
 
 fn map(rig: &Rig, address: CUdeviceptr, handle: u64) {
-    must("cuMemMap", rig.cuMemMap(address, PIECE, 0, handle, 0));
+    must!(rig.cuMemMap(address, PIECE, 0, handle, 0));
 }
 
 fn set_access(rig: &Rig, address: CUdeviceptr, pieces: usize, flags: u32) -> CUresult {
@@ -181,7 +181,7 @@ rules! {
         for flags in [READ, READ_WRITE, NONE] {
             must("cuMemSetAccess", set_access(rig, address, 1, flags));
             let (mut now, location) = (77, props(rig).location);
-            must("cuMemGetAccess", rig.cuMemGetAccess(&mut now, &location, address));
+            must!(rig.cuMemGetAccess(&mut now, &location, address));
             saw.text(format_args!("access {now}"));
             calls(saw);
         }
@@ -196,7 +196,7 @@ rules! {
         let (address, _) = mapped(rig);
         let stream = rig.stream(NON_BLOCKING);
         let latch = rig.hold(stream);
-        must("cuMemsetD8Async", rig.cuMemsetD8Async(address, 1, 64, stream));
+        must!(rig.cuMemsetD8Async(address, 1, 64, stream));
         saw.text(code_text(rig.cuMemUnmap(address, PIECE)));
         latch.release();
         saw.text(format_args!("the stream {}", code_text(rig.cuStreamSynchronize(stream))));
@@ -211,8 +211,8 @@ rules! {
         let other = create(rig);
         let stream = rig.stream(NON_BLOCKING);
         let latch = rig.hold(stream);
-        must("cuMemsetD8Async", rig.cuMemsetD8Async(address, 1, 64, stream));
-        must("cuMemUnmap", rig.cuMemUnmap(address, PIECE));
+        must!(rig.cuMemsetD8Async(address, 1, 64, stream));
+        must!(rig.cuMemUnmap(address, PIECE));
         map(rig, address, other);
         must("cuMemSetAccess", set_access(rig, address, 1, READ_WRITE));
         latch.release();
@@ -248,7 +248,7 @@ rules! {
         saw.codes(&[("retain", rig.cuMemRetainAllocationHandle(&mut handle, pointer))]);
         saw.text(if handle == handles[1] { "the same handle" } else { "another handle" });
         for handle in [handles[0], handles[1], handle] {
-            must("cuMemRelease", rig.cuMemRelease(handle));
+            must!(rig.cuMemRelease(handle));
         }
         saw.text(format_args!("the second map has {}", load(rig, other)));
         saw.codes(&[

@@ -36,14 +36,13 @@ fn register(rig: &Rig) {
 
 fn module(rig: &Rig) -> CUmodule {
     let mut module = null_mut();
-    must("cuModuleLoadData", rig.cuModuleLoadData(&mut module, IMAGE.as_ptr().cast()));
+    must!(rig.cuModuleLoadData(&mut module, IMAGE.as_ptr().cast()));
     module
 }
 
 fn function(rig: &Rig, name: &CStr) -> CUfunction {
     let mut function = null_mut();
-    let code = rig.cuModuleGetFunction(&mut function, module(rig), name.as_ptr());
-    must("cuModuleGetFunction", code);
+    must!(rig.cuModuleGetFunction(&mut function, module(rig), name.as_ptr()));
     function
 }
 
@@ -77,13 +76,13 @@ fn launch(rig: &Rig, function: CUfunction, stream: CUstream) -> CUresult {
 /// An address of the driver's own memory.
 fn allocated(rig: &Rig) -> CUdeviceptr {
     let mut address = 0;
-    must("cuMemAlloc", rig.cuMemAlloc_v2(&mut address, 64));
+    must!(rig.cuMemAlloc_v2(&mut address, 64));
     address
 }
 
 fn pinned(rig: &Rig) -> *mut c_void {
     let mut memory = null_mut();
-    must("cuMemHostAlloc", rig.cuMemHostAlloc(&mut memory, 64, 0));
+    must!(rig.cuMemHostAlloc(&mut memory, 64, 0));
     memory
 }
 
@@ -158,7 +157,7 @@ rules! {
         let (stream, other) = (rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING));
         let mut asynchronous = [0; 2];
         for address in &mut asynchronous {
-            must("cuMemAllocAsync", rig.cuMemAllocAsync(address, 64, other));
+            must!(rig.cuMemAllocAsync(address, 64, other));
         }
         rig.synchronize(other);
         let (freed, host) = (allocated(rig), pinned(rig));
@@ -185,7 +184,7 @@ rules! {
     {
         let (stream, other) = (rig.stream(NON_BLOCKING), rig.stream(NON_BLOCKING));
         let mut graph = null_mut();
-        must("cuGraphCreate", rig.cuGraphCreate(&mut graph, 0));
+        must!(rig.cuGraphCreate(&mut graph, 0));
         let exec = crate::graphs::instantiate(rig, graph);
         let context = rig.new_context();
         compare_in(rig, saw, stream, &[
