@@ -58,6 +58,8 @@ pub(crate) struct Seen {
     pub(crate) bases: Words,
     /// The other words that may be in it.
     pub(crate) others: Words,
+    /// It is a copy of tiles, and where these begin does not depend on memory.
+    pub(crate) is_tile: bool,
     /// It is of what only this launch has, and of no other memory: it reads the parameters, or is where the
     /// blocks of a cooperative launch meet.
     pub(crate) is_of_launch: bool,
@@ -72,6 +74,7 @@ impl Seen {
             gaps: Vec::new(),
             bases: Words::new(),
             others: Words::new(),
+            is_tile: false,
             is_of_launch: false,
         }
     }

@@ -6,6 +6,7 @@
 //! is reported is one that this thread makes, if all loops on its way end.
 
 mod arithmetic;
+mod maps;
 mod operands;
 mod region;
 mod results;
@@ -14,8 +15,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use crate::code::{Code, Launch};
-use crate::decode::{AccessKind, INSTRUCTION, Instruction, Operation};
+use crate::decode::{AccessKind, INSTRUCTION, Instruction, Operation, Register};
 use crate::instruction::{after, always};
+use maps::Half;
 use region::Region;
 
 /// An access to global memory that a thread makes.
@@ -94,6 +96,7 @@ pub fn execute(
         general: vec![None; code.counts.registers[0]],
         uniform: vec![None; code.counts.registers[1]],
         predicates: code.counts.predicates.map(|count| vec![None; count]),
+        halves: HashMap::new(),
         memory,
         wrote: false,
         known: None,
@@ -122,6 +125,8 @@ struct State<'a> {
     general: Vec<Option<u32>>,
     uniform: Vec<Option<u32>>,
     predicates: [Vec<Option<bool>>; 2],
+    /// Of the registers that have an address among the parameters.
+    halves: HashMap<Register, Half>,
     memory: Memory<'a>,
     /// What was in memory may be no longer there.
     wrote: bool,
@@ -206,9 +211,11 @@ impl State<'_> {
     fn forget(&mut self, region: &Region) {
         for &number in &region.general {
             self.general[usize::from(number)] = None;
+            self.halves.remove(&Register::General(number));
         }
         for &number in &region.uniform {
             self.uniform[usize::from(number)] = None;
+            self.halves.remove(&Register::Uniform(number));
         }
         for &predicate in &region.predicates {
             self.write_predicate(predicate, None);
@@ -246,6 +253,7 @@ impl State<'_> {
             return;
         }
         let result = self.result(one, at, holds);
+        self.follow(one, holds);
         if let Some((register, count)) = one.destination {
             let mut register = register;
             for part in 0..count {

@@ -18,7 +18,7 @@
 //! Of PTX all of this is said of the text, which the driver compiles: reads of which nothing depends are
 //! not sure, as it may leave them out.
 //!
-//! The last is true if the kernel ends, without a trap. That the code says so is all that is meant:
+//! The last is true if the kernel ends, without a trap, and its tensor maps are such ones. That the code says so is all that is meant:
 //! whether another kernel may run at the same time is another question.
 
 use std::collections::BTreeSet;
@@ -369,7 +369,7 @@ pub fn may_touch(code: &Code, launch: &Launch) -> Result<Vec<Span>, Unknown> {
         .map_err(Unknown::Parameters)?;
     let found = evaluate(code, Some(launch), true)?;
     let mut spans: Vec<Span> = Vec::new();
-    for Seen { at, access, bounds, gaps, others, is_of_launch, .. } in found.accesses {
+    for Seen { at, access, bounds, gaps, others, is_tile, is_of_launch, .. } in found.accesses {
         if is_of_launch {
             continue;
         }
@@ -382,8 +382,9 @@ pub fn may_touch(code: &Code, launch: &Launch) -> Result<Vec<Span>, Unknown> {
             (Some(_), Some(low)) => gaps.iter().filter_map(|gaps| rows(gaps, count, low)).collect(),
             _ => Vec::new(),
         };
-        // Which part of a tensor is copied is not known, as with an index from memory.
-        let from_memory = access.space == Space::Tensor || others.iter().any(|word| word == MEMORY);
+        // Otherwise which part of a tensor is copied is not known, as with an index from memory.
+        let is_unknown = access.space == Space::Tensor && !is_tile;
+        let from_memory = is_unknown || others.iter().any(|word| word == MEMORY);
         // A function that is called from several places has several.
         match spans.iter_mut().find(|span| span.at == at) {
             None => {

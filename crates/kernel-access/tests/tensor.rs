@@ -88,6 +88,80 @@ fn a_map_bounds_what_is_copied() {
     }
 }
 
+/// `UMOV`.
+fn number(register: u128, number: i32) -> u128 {
+    0x000f_e200_0000_0000 << 64 | u128::from(number as u32) << 32 | register << 16 | 0x7882
+}
+
+/// A map of 40 by 7 elements of two bytes in rows of 96 bytes, whose tiles have 16 by 3 of them.
+fn tiled(strides: u64) -> Vec<u8> {
+    let mut map = map(ELEMENTS, &[40, 7], &[96]);
+    map[0x34..0x3c].copy_from_slice(&((15 << 24 | 2 << 32) | strides).to_le_bytes());
+    map
+}
+
+/// What a copy of the tile that begins there surely touches, and where it may be.
+fn tile(copy: u128, first: u128, begin: [i32; 2], map: &[u8]) -> (Vec<(u64, u32)>, Vec<Span>) {
+    let [x, y] = [number(first, begin[0]), number(first + 1, begin[1])];
+    let code = code(&[x, y, MAPS, NEXT, CARRY, copy, END]);
+    let parameters = [&[0xff; 128], map, &PLACE.to_le_bytes()].concat();
+    let launch = Launch::new([1; 3], [1; 3], parameters);
+    let sure = surely_touched(&code, &launch);
+    assert!(sure.iter().all(|touch| touch.at == 0x50));
+    let sure = sure.iter().map(|touch| (touch.address - PLACE, touch.bytes)).collect();
+    (sure, may_touch(&code, &launch).expect("known"))
+}
+
+#[test]
+fn a_tile_is_what_of_its_box_is_in_the_tensor() {
+    let rows = |first: u64, last: u64, from: u64, bytes: u32| -> Vec<(u64, u32)> {
+        (first..=last).map(|row| (96 * row + from, bytes)).collect()
+    };
+    for (begin, expected) in [
+        ([0, 0], rows(0, 2, 0, 32)),
+        ([8, 2], rows(2, 4, 16, 32)),
+        ([30, 5], rows(5, 6, 60, 20)),
+        ([-15, -2], rows(0, 0, 0, 2)),
+        ([39, 6], rows(6, 6, 78, 2)),
+    ] {
+        let (sure, spans) = tile(STORE, 17, begin, &tiled(0));
+        assert_eq!(sure, expected, "{begin:?}");
+        let [first, last] = [expected.first(), expected.last()].map(|row| row.expect("a row"));
+        let bytes = PLACE + first.0..PLACE + last.0 + u64::from(last.1);
+        assert_eq!((&spans[0].bytes, spans[0].from_memory), (&Some(bytes), false), "{begin:?}");
+        // Elements are left out.
+        for strides in [1, 1 << 3] {
+            let (sure, again) = tile(STORE, 17, begin, &tiled(strides));
+            assert_eq!((sure, &again[0].bytes), (Vec::new(), &spans[0].bytes), "{begin:?}");
+        }
+    }
+    // Outside, and of a copy that has other rows than those of a box.
+    let (map, whole) = (tiled(0), 6 * 96 + 80);
+    for (copy, first, begin, end) in [
+        (STORE, 17, [40, 0], whole),
+        (STORE, 17, [0, -3], whole),
+        (STORE | 1 << 83, 17, [0, 0], whole),
+        (LOAD | 1 << 84, 10, [0, 0], whole),
+        // Of another number of axes than the map has.
+        (STORE + (1 << 79), 17, [0, 0], whole),
+        // One of the coordinates is not known, and the other one bounds the rows.
+        (STORE, 18, [0, 0], 2 * 96 + 80),
+    ] {
+        let (sure, spans) = tile(copy, first, begin, &map);
+        assert_eq!((sure, &spans[0].bytes), (Vec::new(), &Some(PLACE..PLACE + end)), "{begin:?}");
+        assert!(spans[0].from_memory, "{begin:?}");
+    }
+    // Each kind has its coordinates at another place.
+    for (copy, first, bytes) in [(LOAD, 10, 32), (STORE, 17, 32), (REDUCE, 13, 1)] {
+        let (sure, spans) = tile(copy, first, [8, 2], &map);
+        assert_eq!(sure, rows(2, 4, 16, bytes), "{first}");
+        assert_eq!(spans[0].bytes, Some(PLACE + 208..PLACE + 432), "{first}");
+        // The next one is not the first.
+        let (sure, _) = tile(copy, first + 1, [8, 2], &map);
+        assert_eq!(sure, [], "{first}");
+    }
+}
+
 /// Kernels of cuBLASLt have the address of the parameters' bank, and the parameters begin behind 0x210.
 #[test]
 fn a_map_is_found_from_the_bank_on() {

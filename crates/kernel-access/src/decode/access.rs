@@ -1,6 +1,8 @@
 //! Instructions that access memory.
 
 use super::bits::{Bits, Form};
+use crate::instruction::after;
+
 use super::{Instruction, Operand, Operation, Predicate, Register, Source};
 
 /// Which memory.
@@ -153,6 +155,23 @@ fn texels(bits: Bits) -> Option<(Register, u8)> {
     Some((Register::General(first), u8::try_from(end - first).ok()?))
 }
 
+/// Where in a tensor a tile is that a copy by a tensor map copies: behind the place in shared memory, and
+/// behind that of the barrier.
+fn coordinates(bits: Bits) -> Vec<Source> {
+    let before = match bits.number() {
+        0x1b4 => 2,
+        0x1b5 | 0x1b6 => 1,
+        _ => return Vec::new(),
+    };
+    // Neither a map for convolutions, nor rows that are gathered.
+    if bits.field(82, 85) != 0 {
+        return Vec::new();
+    }
+    let first = std::iter::successors(Some(bits.uniform(32)), |&of| Some(after(of)));
+    let rank = bits.field(79, 82) as usize + 1;
+    first.skip(before).take(rank).map(|of| Operand::Register(of).into()).collect()
+}
+
 fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
     use AccessKind::{Atomic, CopyToShared, Read, Reduce, Unknown, Write};
     use Space::{Generic, Global, Local, Shared, Tensor};
@@ -270,8 +289,9 @@ fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
                 to.predicates_written = vec![bits.predicate(81)];
             }
         }
+        _ if space == Tensor => to.sources = coordinates(bits),
         // From shared memory.
-        Write | Reduce if space == Tensor || is_bulk => {}
+        Write | Reduce if is_bulk => {}
         Write if bytes == 32 => {
             to.sources = [32, 16].map(|at| Operand::Register(bits.general(at)).into()).to_vec();
         }

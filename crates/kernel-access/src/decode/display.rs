@@ -93,7 +93,13 @@ impl Display for Instruction {
         if let Operation::Access(Access { count: Some(count), .. }) = self.operation {
             item(&count)?;
         }
-        if !matches!(self.operation, Operation::Other(_)) {
+        // The comparison knows no more of these than what they write.
+        let is_short = match self.operation {
+            Operation::Other(_) | Operation::ReverseBits | Operation::CountBits => true,
+            Operation::Access(access) => access.space == Space::Tensor,
+            _ => false,
+        };
+        if !is_short {
             for source in &self.sources {
                 item(source)?;
             }

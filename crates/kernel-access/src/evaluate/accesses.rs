@@ -1,8 +1,10 @@
 //! Accesses to memory.
 
 use super::{Evaluator, Seen, State};
-use crate::decode::{Access, AccessKind, Instruction, Operand, Predicate, Register, Source, Space};
-use crate::form::Form;
+use crate::decode::{
+    Access, AccessKind, Instruction, Operand, Operation, Predicate, Register, Source, Space,
+};
+use crate::form::{Form, SINGLE};
 use crate::instruction::after;
 use crate::tensor::{MAP, Map};
 use crate::words::{MEMORY, STORED, Words};
@@ -16,7 +18,7 @@ impl Evaluator<'_> {
         at: usize,
     ) -> Option<Vec<Form>> {
         if access.space == Space::Tensor {
-            self.tensor(state, access, at);
+            self.tensor(state, one, access, at);
             return Some(Vec::new());
         }
         let global = matches!(access.space, Space::Global | Space::Generic);
@@ -161,7 +163,7 @@ impl Evaluator<'_> {
     }
 
     /// An access by a tensor map: of one among the parameters a launch says where the tensor is.
-    fn tensor(&mut self, state: &State, access: Access, at: usize) {
+    fn tensor(&mut self, state: &State, one: &Instruction, access: Access, at: usize) {
         let mut seen = Seen::new(at, access);
         let Some(place) = access.address.and_then(|address| address.uniform) else {
             seen.others = self.all();
@@ -172,7 +174,17 @@ impl Evaluator<'_> {
         match self.in_parameters(state, &form, MAP) {
             Some((_, (low, high))) if low == high => {
                 let map = self.launch.and_then(|launch| Map::new(launch, low));
-                if let Some(tensor) = map.and_then(|map| map.tensor()) {
+                let begins: Vec<_> =
+                    one.sources.iter().map(|source| self.coordinate(state, source)).collect();
+                let bounds: Option<Vec<_>> = begins.iter().map(|begin| begin.0).collect();
+                let tiles =
+                    map.as_ref().and_then(|map| bounds.and_then(|bounds| map.tiles(&bounds)));
+                // Which thread of a warp is elected to copy is not followed.
+                let is_elected = |one: &Instruction| one.operation == Operation::Other("ELECT");
+                seen.is_tile = tiles.is_some()
+                    && begins.iter().all(|begin| begin.1)
+                    && !self.code.instructions.iter().any(is_elected);
+                if let Some(tensor) = tiles.or_else(|| map?.tensor()) {
                     seen.bounds = (Some(tensor.first), Some(tensor.last));
                     seen.gaps = tensor.gaps;
                 }
@@ -203,6 +215,17 @@ impl Evaluator<'_> {
             let (low, high) = self.symbols.bounds(&place, &state.facts);
             low.is_some_and(|low| low >= 0) && high.is_some_and(|high| high < BYTES)
         })
+    }
+
+    /// The least and the largest number that a coordinate can be, and whether the launch and the code say it.
+    fn coordinate(&mut self, state: &State, source: &Source) -> (Option<(i128, i128)>, bool) {
+        let form = self.value(state, source.operand);
+        let form = self.number(state, &form, true);
+        let (low, high) = self.symbols.bounds(&form, &state.facts);
+        let is_any = |(low, high): (i128, i128)| high - low >= SINGLE - 1;
+        let words = self.words_of(&[&form]);
+        let is_known = low.zip(high).is_some_and(|both| !is_any(both));
+        (low.zip(high), is_known && !words.iter().any(|word| word == MEMORY))
     }
 
     /// What registers have of parameters that are read by their address.

@@ -158,7 +158,7 @@ impl State<'_> {
             // Of a condition of its own it is not followed whether it holds.
             Operation::Access(access) => {
                 let is_plain = one.predicates_read.iter().all(Predicate::is_true);
-                self.access(access, at, holds.filter(|_| is_plain))
+                self.access(one, access, at, holds.filter(|_| is_plain))
             }
             _ => Outcome::UNKNOWN,
         }
@@ -184,10 +184,17 @@ impl State<'_> {
         }
     }
 
-    fn access(&mut self, access: Access, at: usize, holds: Option<bool>) -> Outcome {
+    fn access(
+        &mut self,
+        one: &Instruction,
+        access: Access,
+        at: usize,
+        holds: Option<bool>,
+    ) -> Outcome {
         if access.space == Space::Tensor {
-            // Which of the tensor's elements they are is not followed.
-            self.missing.insert(at);
+            if holds != Some(true) || self.copy_tile(one, access, at).is_none() {
+                self.missing.insert(at);
+            }
             self.wrote |= access.kind != AccessKind::CopyToShared;
             return Outcome::UNKNOWN;
         }
