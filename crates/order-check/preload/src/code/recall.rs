@@ -72,17 +72,17 @@ impl Recall {
 fn may_change(launch: &Values, Upload { range, memory, .. }: &Upload, time: Time) -> bool {
     let Ok(found) = launch.evaluate(time) else { return true };
     let Ok(bounds) = &found.bounds else { return true };
-    let writes_in = |bytes: &Range<u64>| {
+    let writes_in_memory = || {
         let mut words = launch.words().iter().zip(&bounds.summary.words);
         words.any(|(value, word)| {
-            bytes.contains(value) && (word.uses.written || word.uses.atomic || word.uses.other)
+            memory.contains(value) && (word.uses.written || word.uses.atomic || word.uses.other)
         })
     };
     let may_write = |span: &Span| match is_bounded(span) {
         true => span.may_touch(range),
-        false => writes_in(memory),
+        false => writes_in_memory(),
     };
-    writes_in(range) || bounds.spans.iter().any(|span| !reads(span.kind) && may_write(span))
+    bounds.spans.iter().any(|span| !reads(span.kind) && may_write(span))
 }
 
 impl Values {

@@ -136,6 +136,32 @@ pub(super) fn tables_that_change() {
     }
 }
 
+/// A kernel that goes through the table in a loop, and of which the code does not tell what all is done with
+/// the table's address: where all its stores are says that it does not change the table.
+pub(super) fn table_in_a_loop() {
+    let text = ".version 8.0\n.target sm_90\n.address_size 64\n\
+        .entry gather(.param .u64 index, .param .u64 from, .param .u64 to, .param .u32 n)\n\
+        { .reg .b64 %x, %f, %t, %w, %z; .reg .b32 %i, %n, %v, %r; .reg .pred %p;\n\
+        ld.param.u64 %x, [index]; ld.param.u64 %f, [from]; ld.param.u64 %t, [to];\n\
+        ld.param.u32 %n, [n]; mov.u32 %i, %tid.x; mul.wide.u32 %w, %i, 4; add.u64 %t, %t, %w;\n\
+        AGAIN: ld.global.u32 %v, [%x]; mul.wide.u32 %w, %v, 4; add.u64 %w, %w, %f;\n\
+        shr.u64 %z, %x, 60; add.u64 %w, %w, %z;\n\
+        ld.global.u32 %r, [%w]; add.u64 %x, %x, 4; and.b64 %x, %x, -4; sub.u32 %n, %n, 1;\n\
+        setp.ne.u32 %p, %n, 0; @%p bra AGAIN; st.global.u32 [%t], %r; ret; }\n\0";
+    for (part, to, expected) in [
+        (2, INPUT + 2048, &["likely: 2048..2064 reads writes"][..]),
+        (1, INPUT + 2048, &NONE),
+        // The end of its results is the begin of the table.
+        (2, TABLE - 1020, &NONE),
+    ] {
+        let [a, b] = with_image("", text.into());
+        table(b, 2);
+        launch(GATHER, b, &[TABLE, MEMORY, to, 4]);
+        upload(a, part);
+        assert_eq!(found(), expected, "{part} {to:x}");
+    }
+}
+
 /// Pinned memory has what a copy reads, unless something may write there before that.
 pub(super) fn tables_in_pinned_memory() {
     let all: Vec<u32> = (0..256).map(|at| 2 * PART as u32 / 4 + at).collect();
