@@ -91,7 +91,7 @@ pub(crate) struct Found {
 pub(crate) struct TooLong;
 
 /// A register: a form, or one of two by a predicate.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Value {
     Plain(Rc<Form>),
     Chosen { by: (bool, u16), values: [Rc<Form>; 2] },
@@ -99,10 +99,17 @@ enum Value {
 
 #[derive(Clone, PartialEq)]
 struct State {
-    registers: [Vec<Value>; 2],
+    /// Copied where one of them is written.
+    registers: [Rc<Vec<Value>>; 2],
     predicates: [Vec<Rc<Truth>>; 2],
     facts: Rc<Facts>,
     guesses: Rc<Vec<Form>>,
+}
+
+impl State {
+    fn set(&mut self, kind: usize, number: usize, value: Value) {
+        Rc::make_mut(&mut self.registers[kind])[number] = value;
+    }
 }
 
 /// What an evaluation of a block found. With the same state it is the same until a symbol changes that
@@ -441,7 +448,8 @@ impl<'a> Evaluator<'a> {
 
     /// When a symbol that the state depends on has changed last.
     fn changed(&self, state: &State) -> u64 {
-        let registers = state.registers.iter().flatten().flat_map(values::forms);
+        let registers = state.registers.iter().flat_map(|all| all.iter());
+        let registers = registers.flat_map(values::forms);
         let truths = state.predicates.iter().flatten().flat_map(|truth| truth.forms());
         let facts = state.facts.iter().chain(state.guesses.iter());
         let all = registers.chain(truths).chain(facts);
@@ -457,7 +465,7 @@ impl<'a> Evaluator<'a> {
         };
         let unknown = Rc::new(Truth::default());
         State {
-            registers: registers.map(&mut any),
+            registers: registers.map(|count| Rc::new(any(count))),
             predicates: predicates.map(|count| vec![unknown.clone(); count]),
             facts: Rc::default(),
             guesses: Rc::default(),
@@ -601,7 +609,11 @@ impl<'a> Evaluator<'a> {
         let Some(index) = predicate.index else { return };
         let by = (predicate.uniform, index);
         for registers in &mut state.registers {
-            for register in registers {
+            let is_by = |of: &Value| matches!(of, Value::Chosen { by: other, .. } if *other == by);
+            if !registers.iter().any(is_by) {
+                continue;
+            }
+            for register in Rc::make_mut(registers) {
                 if let Value::Chosen { by: other, values } = register
                     && *other == by
                 {
@@ -625,16 +637,14 @@ impl<'a> Evaluator<'a> {
         }
         // Where the instruction does something its guard holds.
         let sure = guard.known == Some(true);
-        let mut inside;
-        let reading: &State = if sure {
-            state
+        let (values, truths) = if sure {
+            self.result(state, one, at)
         } else {
-            inside = state.clone();
+            let mut inside = state.clone();
             self.assume(&mut inside, &guard, true);
             self.decide(&mut inside, one.guard, !one.guard.negated);
-            &inside
+            self.result(&inside, one, at)
         };
-        let (values, truths) = self.result(reading, one, at);
         if let Some((mut register, _)) = one.destination {
             for form in values {
                 self.write(state, register, form, (!sure).then_some(one.guard));
@@ -676,7 +686,7 @@ impl<'a> Evaluator<'a> {
                 let value = &state.registers[kind][number];
                 if matches!(value, Value::Chosen { by: other, .. } if *other == by) {
                     let form = self.either(state, &value.clone());
-                    state.registers[kind][number] = Value::Plain(Rc::new(form));
+                    state.set(kind, number, Value::Plain(Rc::new(form)));
                 }
             }
         }

@@ -23,7 +23,9 @@ impl Evaluator<'_> {
         self.leave_unread(at, &mut state);
         for (way, other) in rest.iter().enumerate() {
             for kind in 0..2 {
-                for number in 0..state.registers[kind].len() {
+                let is_same = Rc::ptr_eq(&state.registers[kind], &other.registers[kind]);
+                let count = if is_same { 0 } else { state.registers[kind].len() };
+                for number in 0..count {
                     let (one, two) =
                         (&state.registers[kind][number], &other.registers[kind][number]);
                     if one == two || !self.code.live().is_read(at, kind, number) {
@@ -37,7 +39,7 @@ impl Evaluator<'_> {
                     self.place = (block, usize::MAX - way, (number + 256 * kind) * 16);
                     let (one, two) = (self.either(&state, &one.clone()), self.either(other, two));
                     let form = self.hull((&one, &state.facts), (&two, &other.facts));
-                    state.registers[kind][number] = Value::Plain(Rc::new(form));
+                    state.set(kind, number, Value::Plain(Rc::new(form)));
                 }
                 for number in 0..state.predicates[kind].len() {
                     if state.predicates[kind][number] != other.predicates[kind][number] {
@@ -67,8 +69,8 @@ impl Evaluator<'_> {
         let live = self.code.live();
         for (kind, all) in self.unread.iter().enumerate() {
             for (number, any) in all.iter().enumerate() {
-                if !live.is_read(at, kind, number) {
-                    state.registers[kind][number] = any.clone();
+                if !live.is_read(at, kind, number) && state.registers[kind][number] != *any {
+                    state.set(kind, number, any.clone());
                 }
             }
         }
@@ -129,7 +131,7 @@ impl Evaluator<'_> {
                 if let Value::Chosen { .. } = &state.registers[kind][number] {
                     self.place = place;
                     let form = self.either(&state, &state.registers[kind][number].clone());
-                    state.registers[kind][number] = Value::Plain(Rc::new(form));
+                    state.set(kind, number, Value::Plain(Rc::new(form)));
                 }
             }
         }
@@ -157,7 +159,7 @@ impl Evaluator<'_> {
                 self.symbols.words(&own, &mut words);
                 self.single(&words)
             });
-            state.registers[kind][slot] = Value::Plain(Rc::new(form));
+            state.set(kind, slot, Value::Plain(Rc::new(form)));
         }
         state
     }

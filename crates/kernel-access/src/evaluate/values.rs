@@ -69,7 +69,7 @@ impl Evaluator<'_> {
             }
             _ => Value::Plain(new),
         };
-        state.registers[kind][number] = value;
+        state.set(kind, number, value);
     }
 
     pub(super) fn register(&mut self, state: &State, register: Register) -> Form {
