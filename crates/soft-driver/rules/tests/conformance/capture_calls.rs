@@ -190,14 +190,12 @@ rules! {
             ("cuUserObjectRelease", &|_| {
                 let mut object = null_mut();
                 let number = std::ptr::without_provenance_mut(1);
-                let made = rig.cuUserObjectCreate(&mut object, number, Some(nothing), 1, 1);
-                must("cuUserObjectCreate", made);
+                must!(rig.cuUserObjectCreate(&mut object, number, Some(nothing), 1, 1));
                 rig.cuUserObjectRelease(object, 1)
             }),
             ("cuCtxCreate and cuCtxDestroy", &|_| rig.destroy_context(rig.new_context())),
             ("cuDevicePrimaryCtxRelease", &|_| {
-                let retained = rig.cuDevicePrimaryCtxRetain(&mut null_mut(), rig.device);
-                must("cuDevicePrimaryCtxRetain", retained);
+                must!(rig.cuDevicePrimaryCtxRetain(&mut null_mut(), rig.device));
                 rig.cuDevicePrimaryCtxRelease_v2(rig.device)
             }),
             ("cuEventRecord elsewhere", &|_| rig.cuEventRecord(event, other)),

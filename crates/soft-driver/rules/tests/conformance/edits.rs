@@ -8,6 +8,7 @@ use cuda_soft_driver::abi::{
     CUmemorytype,
 };
 
+use crate::graphs::instantiate;
 use crate::raw::{NON_BLOCKING, Raw, Rig, code_text, must};
 use crate::rules;
 
@@ -30,7 +31,7 @@ pub fn count(rig: &Rig, graph: CUgraph) -> (usize, usize) {
     (nodes, edges)
 }
 
-pub fn instantiate(rig: &Rig, graph: CUgraph) -> (CUresult, CUgraphExec) {
+pub fn instantiation(rig: &Rig, graph: CUgraph) -> (CUresult, CUgraphExec) {
     let mut exec = null_mut();
     (rig.cuGraphInstantiateWithFlags(&mut exec, graph, 0), exec)
 }
@@ -123,7 +124,7 @@ rules! {
         let (memory, graph) = (Memory::new(rig), graph(rig));
         let set = memory.set(graph, &[], 3);
         let nothing = empty(rig, graph, &[set]);
-        let (_, exec) = instantiate(rig, graph);
+        let (_, exec) = instantiation(rig, graph);
         let other = memory.set(crate::edits::graph(rig), &[], 4);
         let later = memory.set(graph, &[set], 5);
         let enabled = |node| {
@@ -209,9 +210,9 @@ rules! {
         let first = memory.set(graph, &[], 1);
         let second = memory.set(graph, &[first], 2);
         saw.code("a circle", rig.cuGraphAddDependencies(graph, &second, &first, 1));
-        saw.code("instantiated", instantiate(rig, graph).0);
+        saw.code("instantiated", instantiation(rig, graph).0);
         must!(rig.cuGraphRemoveDependencies(graph, &first, &second, 1));
-        let (code, exec) = instantiate(rig, graph);
+        let (code, exec) = instantiation(rig, graph);
         saw.code("without it", code);
         saw.text(format_args!("the first node comes last: {}", memory.launched(exec)));
         must!(rig.cuGraphExecDestroy(exec));
@@ -228,8 +229,7 @@ rules! {
         let a = memory.set(graph, &[], 1);
         let b = memory.set(graph, &[a], 2);
         empty(rig, graph, &[b]);
-        let (code, exec) = instantiate(rig, graph);
-        must("cuGraphInstantiate", code);
+        let exec = instantiate(rig, graph);
         let counts = || {
             let (nodes, edges) = count(rig, graph);
             format!("nodes {nodes}, edges {edges}")
@@ -238,8 +238,7 @@ rules! {
         saw.code("destroyed", rig.cuGraphDestroyNode(b));
         saw.text(counts());
         saw.text(format_args!("the old launch sets {}", memory.launched(exec)));
-        let (code, new) = instantiate(rig, graph);
-        must("cuGraphInstantiate", code);
+        let new = instantiate(rig, graph);
         saw.text(format_args!("a new one {}", memory.launched(new)));
         for exec in [exec, new] {
             must!(rig.cuGraphExecDestroy(exec));
@@ -267,16 +266,14 @@ rules! {
             Depth: 1,
             ..CUDA_MEMCPY3D::default()
         };
-        let code = rig.cuGraphAddMemcpyNode(&mut copy, graph, &set, 1, &copied, rig.context);
-        must("cuGraphAddMemcpyNode", code);
+        must!(rig.cuGraphAddMemcpyNode(&mut copy, graph, &set, 1, &copied, rig.context));
         let kind = |node| {
             let mut kind = CUgraphNodeType(77);
             must!(rig.cuGraphNodeGetType(node, &mut kind));
             kind.0
         };
         saw.text(format_args!("kinds {}, {}", kind(set), kind(copy)));
-        let (code, exec) = instantiate(rig, graph);
-        must("cuGraphInstantiate", code);
+        let exec = instantiate(rig, graph);
         saw.text(format_args!("launched {}", memory.launched(exec)));
         let mut read = memory.params(0);
         let code = rig.cuGraphMemsetNodeGetParams(set, &mut read);
@@ -288,8 +285,7 @@ rules! {
         let code = rig.cuGraphExecMemsetNodeSetParams(exec, set, &params, rig.context);
         saw.code("changed there to 3", code);
         saw.text(format_args!("then {}", memory.launched(exec)));
-        let (code, new) = instantiate(rig, graph);
-        must("cuGraphInstantiate", code);
+        let new = instantiate(rig, graph);
         saw.text(format_args!("a new one {}", memory.launched(new)));
         for exec in [exec, new] {
             must!(rig.cuGraphExecDestroy(exec));
@@ -359,12 +355,10 @@ rules! {
         must!(rig.cuGraphNodeGetType(node, &mut kind));
         saw.text(format_args!("kind {}", kind.0));
         let mut copy = null_mut();
-        let code = rig.cuGraphChildGraphNodeGetGraph(node, &mut copy);
-        must("cuGraphChildGraphNodeGetGraph", code);
+        must!(rig.cuGraphChildGraphNodeGetGraph(node, &mut copy));
         saw.holds("a copy", copy != inner);
         let launched = || {
-            let (code, exec) = instantiate(rig, outer);
-            must("cuGraphInstantiate", code);
+            let exec = instantiate(rig, outer);
             let value = memory.launched(exec);
             must!(rig.cuGraphExecDestroy(exec));
             value
@@ -400,8 +394,7 @@ rules! {
         };
         let (first, same, nothing, other) = (one(1), one(5), graph(rig), graph(rig));
         empty(rig, other, &[]);
-        let (code, exec) = instantiate(rig, first);
-        must("cuGraphInstantiate", code);
+        let exec = instantiate(rig, first);
         saw.text(format_args!("the same shape {}", update(rig, exec, same)));
         saw.text(format_args!("sets {}", memory.launched(exec)));
         saw.text(format_args!("another kind {}", update(rig, exec, other)));
@@ -427,8 +420,7 @@ rules! {
         empty(rig, chained, &[first]);
         let more = ("an edge more", plain, chained);
         for (what, from, to) in [more, ("an edge less", chained, plain)] {
-            let (code, exec) = instantiate(rig, from);
-            must("cuGraphInstantiate", code);
+            let exec = instantiate(rig, from);
             // A driver may name any node.
             let answer = update(rig, exec, to);
             let answer = answer.split(", node").next().unwrap_or_default();
@@ -466,8 +458,7 @@ rules! {
     {
         let (one, other) = (graph(rig), graph(rig));
         let (a, b) = (empty(rig, one, &[]), empty(rig, one, &[]));
-        let (code, exec) = instantiate(rig, one);
-        must("cuGraphInstantiate", code);
+        let exec = instantiate(rig, one);
         let number = |call: &dyn Fn(*mut u32) -> CUresult| {
             let mut id = 0;
             must("a number", call(&mut id));

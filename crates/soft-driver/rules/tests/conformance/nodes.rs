@@ -11,7 +11,8 @@ use cuda_soft_driver::abi::{
 };
 
 use crate::capture::{RELAXED, capturing, end, fate, status};
-use crate::edits::{BYTES, Memory, count, empty, graph, instantiate};
+use crate::edits::{BYTES, Memory, count, empty, graph};
+use crate::graphs::instantiate;
 use crate::raw::{NON_BLOCKING, Rig, code_text, must};
 use crate::rules;
 
@@ -125,16 +126,14 @@ rules! {
             let [first, second] = [&counters[0], &counters[1]].map(|c| c.load(Ordering::SeqCst));
             format!("launched {first}, {second}")
         };
-        let (code, exec) = instantiate(rig, graph);
-        must("cuGraphInstantiate", code);
+        let exec = instantiate(rig, graph);
         launch(rig, exec);
         saw.text(called());
         let set = code_text(rig.cuGraphExecHostNodeSetParams(exec, node, &second));
         launch(rig, exec);
         saw.text(format_args!("set in the executable graph {set}, {}", called()));
         let set = code_text(rig.cuGraphHostNodeSetParams(node, &second));
-        let (code, new) = instantiate(rig, graph);
-        must("cuGraphInstantiate", code);
+        let new = instantiate(rig, graph);
         launch(rig, new);
         saw.text(format_args!("set in the graph {set}, {}", called()));
         let none = CUDA_HOST_NODE_PARAMS { fn_: None, userData: null_mut() };
@@ -161,8 +160,7 @@ rules! {
         let (object, stream) = (user_object(rig, &counter), rig.stream(NON_BLOCKING));
         saw.code("moved", rig.cuGraphRetainUserObject(graph, object, 1, 1));
         empty(rig, graph, &[]);
-        let (code, exec) = instantiate(rig, graph);
-        must("cuGraphInstantiate", code);
+        let exec = instantiate(rig, graph);
         let latch = rig.hold(stream);
         must!(rig.cuGraphLaunch(exec, stream));
         must!(rig.cuGraphDestroy(graph));
@@ -187,10 +185,8 @@ rules! {
         let object = user_object(rig, &counters[0]);
         must!(rig.cuGraphRetainUserObject(inner, object, 1, 1));
         let mut node = null_mut();
-        let code = rig.cuGraphAddChildGraphNode(&mut node, outer, null(), 0, inner);
-        must("cuGraphAddChildGraphNode", code);
-        let (code, exec) = instantiate(rig, outer);
-        must("cuGraphInstantiate", code);
+        must!(rig.cuGraphAddChildGraphNode(&mut node, outer, null(), 0, inner));
+        let exec = instantiate(rig, outer);
         must!(rig.cuGraphDestroy(inner));
         must!(rig.cuGraphDestroy(outer));
         saw.text(format_args!("graphs gone: {}", counters[0].load(Ordering::SeqCst)));
@@ -244,8 +240,7 @@ rules! {
             ("the memset as copy", rig.cuGraphMemcpyNodeSetParams(set, &copied)),
         ]);
         saw.code("given back", rig.cuGraphMemcpyNodeSetParams(copy, &copied));
-        let (code, exec) = instantiate(rig, graph);
-        must("cuGraphInstantiate", code);
+        let exec = instantiate(rig, graph);
         let half = CUDA_MEMCPY3D { WidthInBytes: BYTES / 2, ..copied };
         let code = code_text(rig.cuGraphExecMemcpyNodeSetParams(exec, copy, &half, rig.context));
         launch(rig, exec);
@@ -276,10 +271,8 @@ rules! {
         let ((first, _), (value, _)) = (with_memset(rows), with_memset(CUDA_MEMSET_NODE_PARAMS { value: 7, ..rows }));
         let (wider, row) = (with_memset(CUDA_MEMSET_NODE_PARAMS { width: 9, ..rows }), with_memset(memory.params(1)));
         let (nested, mut child) = (graph(rig), null_mut());
-        let code = rig.cuGraphAddChildGraphNode(&mut child, nested, null(), 0, first);
-        must("cuGraphAddChildGraphNode", code);
-        let (code, exec) = instantiate(rig, first);
-        must("cuGraphInstantiate", code);
+        must!(rig.cuGraphAddChildGraphNode(&mut child, nested, null(), 0, first));
+        let exec = instantiate(rig, first);
         let update = |what: &str, (graph, node): (CUgraph, CUgraphNode)| {
             let mut info = CUgraphExecUpdateResultInfo {
             result: CUgraphExecUpdateResult(77),
@@ -327,8 +320,7 @@ rules! {
         let (node, stream) = (memory.set(into, &[], 1), rig.stream(NON_BLOCKING));
         must!(rig.cuStreamBeginCaptureToGraph(stream, into, &node, null(), 1, RELAXED));
         let code = code_text(rig.cuGraphDestroyNode(node));
-        let set = rig.cuMemsetD8Async(memory.address, 5, BYTES, stream);
-        must("cuMemsetD8Async", set);
+        must!(rig.cuMemsetD8Async(memory.address, 5, BYTES, stream));
         let unharmed = status(rig, stream) == Ok(1);
         must("cuStreamEndCapture", end(rig, stream).0);
         let how = if unharmed { "unharmed" } else { "invalidated" };
@@ -412,8 +404,7 @@ rules! {
         let (code, graph) = end(rig, stream);
         must("cuStreamEndCapture", code);
         let [node] = nodes::<1>(rig, graph);
-        let (code, exec) = instantiate(rig, graph);
-        must("cuGraphInstantiate", code);
+        let exec = instantiate(rig, graph);
         let mut params =
             CUDA_BATCH_MEM_OP_NODE_PARAMS { count: 9, flags: 9, ..Default::default() };
         let read = |params: &mut CUDA_BATCH_MEM_OP_NODE_PARAMS| {
@@ -457,8 +448,7 @@ rules! {
         let memory = Memory::new(rig);
         let (stream, forked) = (capturing(rig, RELAXED), rig.stream(NON_BLOCKING));
         let set = |stream| {
-            let code = rig.cuMemsetD8Async(memory.address, 1, BYTES, stream);
-            must("cuMemsetD8Async", code);
+            must!(rig.cuMemsetD8Async(memory.address, 1, BYTES, stream));
         };
         let fork = rig.recorded(stream);
         must!(rig.cuStreamWaitEvent(forked, fork, 0));
@@ -490,8 +480,7 @@ rules! {
         empty(rig, other, &[]);
         let object = user_object(rig, &counter);
         must!(rig.cuGraphRetainUserObject(other, object, 1, 1));
-        let (code, exec) = instantiate(rig, one);
-        must("cuGraphInstantiate", code);
+        let exec = instantiate(rig, one);
         let mut info = CUgraphExecUpdateResultInfo {
             result: CUgraphExecUpdateResult(77),
             ..CUgraphExecUpdateResultInfo::default()
@@ -510,8 +499,7 @@ rules! {
         let (memory, mut host) = (Memory::new(rig), vec![0_u8; BYTES]);
         let (stream, forked) = (capturing(rig, RELAXED), rig.stream(NON_BLOCKING));
         let set = |value, stream| {
-            let code = rig.cuMemsetD8Async(memory.address, value, BYTES, stream);
-            must("cuMemsetD8Async", code);
+            must!(rig.cuMemsetD8Async(memory.address, value, BYTES, stream));
         };
         set(1, stream);
         let fork = rig.recorded(stream);
@@ -526,8 +514,7 @@ rules! {
         set(4, stream);
         let (code, graph) = end(rig, stream);
         must("cuStreamEndCapture", code);
-        let (code, exec) = instantiate(rig, graph);
-        must("cuGraphInstantiate", code);
+        let exec = instantiate(rig, graph);
         let copied = |host: &[u8]| if host == [host[0]; BYTES] { host[0] } else { 99 };
         saw.text(format_args!("not launched {}", copied(&host)));
         let launched = [(); 3].map(|()| {

@@ -919,15 +919,13 @@ rules! {
         };
         let (mut node, mut exec) = (null_mut(), null_mut());
         must!(rig.cuGraphCreate(&mut graph, 0));
-        let added = rig.cuGraphAddBatchMemOpNode(&mut node, graph, null(), 0, &params);
-        must("cuGraphAddBatchMemOpNode", added);
+        must!(rig.cuGraphAddBatchMemOpNode(&mut node, graph, null(), 0, &params));
         must("cuGraphInstantiate", rig.cuGraphInstantiateWithFlags(&mut exec, graph, 0));
         let latch = rig.hold(stream);
         for (at, value) in [(1, 6), (2, 7)] {
             operation.writeValue.u.value64 = value;
             let params = CUDA_BATCH_MEM_OP_NODE_PARAMS { paramArray: &mut operation, ..params };
-            let set = rig.cuGraphExecBatchMemOpNodeSetParams(exec, node, &params);
-            must("cuGraphExecBatchMemOpNodeSetParams", set);
+            must!(rig.cuGraphExecBatchMemOpNodeSetParams(exec, node, &params));
             must!(rig.cuGraphLaunch(exec, stream));
             let place = words.word(at).as_ptr().cast();
             must!(rig.cuMemcpyDtoHAsync_v2(place, target, 8, stream));

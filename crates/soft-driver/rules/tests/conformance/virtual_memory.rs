@@ -116,8 +116,7 @@ rules! {
          properties, the release"
     {
         let mut granularity = 0;
-        let ask = rig.cuMemGetAllocationGranularity(&mut granularity, &props(rig), 0);
-        must("cuMemGetAllocationGranularity", ask);
+        must!(rig.cuMemGetAllocationGranularity(&mut granularity, &props(rig), 0));
         saw.text(format_args!("granularity {granularity}"));
         let with = |bytes, change: fn(&mut CUmemAllocationProp), flags| {
             let mut props = props(rig);
