@@ -223,8 +223,13 @@ fn reads_any(one: &Instruction, reached: &HashSet<Place>) -> bool {
     if one.sources.iter().any(|source| source.operand == Operand::Unknown) {
         return true;
     }
-    let sources = one.sources.iter().flat_map(|source| match source.operand {
-        Operand::Register(register) => some(register, count).collect(),
+    // Of a product only what is added to it may be wide.
+    let count = |at: usize| match one.operation {
+        Operation::MultiplyAdd { .. } if at < 2 => 1,
+        _ => count,
+    };
+    let sources = one.sources.iter().enumerate().flat_map(|(at, source)| match source.operand {
+        Operand::Register(register) => some(register, count(at)).collect(),
         Operand::Constant { index, .. } => some(index, 1).collect(),
         Operand::Immediate(_) | Operand::Unknown => Vec::new(),
     });

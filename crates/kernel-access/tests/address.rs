@@ -210,3 +210,15 @@ fn where_blocks_meet_is_no_memory_of_the_program() {
         assert_eq!(code.may_wait_in(&spans), !is_there, "{words:x?} {offset:x}");
     }
 }
+
+/// A flag says where a thread loads if it is the index, and not if it is in the register behind that.
+#[test]
+fn a_flag_beside_an_index_is_not_in_it() {
+    const FLAG: u128 = 0x000e_a800_0c10_f900_0000_0006_0200_7980; // LD.E.STRONG.GPU, desc[UR6][R2.64]
+    const WIDE: u128 = 0x001f_ca00_078e_0204_0000_0004_0d0c_7825; // IMAD.WIDE R12, R13, 0x4, R4
+    const AT: u128 = 0x000e_a800_0c10_1b00_0000_0004_0c14_7980; // LD.E.64 R20, desc[UR4][R12.64]
+    for (to, waits) in [(4, true), (5, true), (6, false), (12, false), (13, true), (14, false)] {
+        let code = code(90, &[FLAG | to << 16, WIDE, AT, END]);
+        assert_eq!(code.may_wait(), waits, "{to}");
+    }
+}
