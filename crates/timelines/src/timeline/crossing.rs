@@ -413,6 +413,36 @@ mod tests {
         assert_eq!(look(), (false, false));
     }
 
+    /// A wait that stays pending keeps none of those that are over. A drop asks about it, and leaves
+    /// captures alone.
+    #[test]
+    fn the_list_of_waits_stays_short() {
+        let _alone = lock(&ALONE);
+        let soft = SoftDriver::builder().devices(2).build();
+        let driver = driver(&soft);
+        let [one, two] =
+            [0, 1].map(|at| Device::new(driver, at).and_then(Context::primary).unwrap());
+        let (host, held, waiting) = (HostTimeline::new(&one).unwrap(), stream(&two), stream(&two));
+        host.wait_ahead(&held, host.completed() + 1000).unwrap();
+        for _ in 0..64 {
+            host.wait_ahead(&waiting, host.completed() + 1).unwrap();
+            host.signal().unwrap();
+            waiting.synchronize().unwrap();
+        }
+        let left = lock(&CROSSINGS).waits.len();
+        assert!(left <= LOOKS, "{left}");
+        let mode = CaptureMode::Global;
+        let captured = stream(&one);
+        let capture = cuda_events_test_support::begin_capture(&captured, mode).unwrap();
+        drop(HostTimeline::new(&two).unwrap());
+        capture.end().unwrap();
+        assert_eq!(lock(&CROSSINGS).waits.len(), 1);
+        host.poison();
+        held.synchronize().unwrap();
+        drop(host);
+        assert!(lock(&CROSSINGS).waits.is_empty());
+    }
+
     /// The owner of a context may end it as soon as the program has dropped its timelines.
     #[test]
     #[allow(unsafe_code)]

@@ -581,6 +581,61 @@ mod tests {
         assert_eq!((last.look(), never.look()), (Ok(Progress::Done), Err(Error::ExporterGone)));
     }
 
+    /// The mirror shows nothing of a value whose copy was refused, and of such values there may be as
+    /// many as the follower may have. After that it is as before, and a drop ends it later.
+    #[test]
+    #[allow(unsafe_code)]
+    fn refused_copies_take_no_room() {
+        let (theirs, ours) = (SoftDriver::new(), SoftDriver::new());
+        let (exporting, importing) = (context(&theirs), context(&ours));
+        let memory = TimelineMemory::new(&exporting).unwrap();
+        let stream = Stream::new(&exporting, StreamOptions::new()).unwrap();
+        let timeline = Timeline::in_memory(stream, &memory).unwrap();
+        let mut named = *timeline.descriptor().unwrap().in_memory().unwrap();
+        // SAFETY: the memory lives until the end of the test.
+        let open = |named: &InMemory| unsafe { MemoryImport::open(&importing, named) };
+        let import = open(&named).unwrap();
+        let most = MOST_PENDING as u64;
+        (0..most).for_each(|_| _ = timeline.signal().unwrap());
+        timeline.stream().synchronize().unwrap();
+        let code = cuda_soft_driver::abi::CUresult(999);
+        ours.inject(cuda_soft_driver::Fault::on("cuMemcpyDtoHAsync*").answer(code));
+        for value in 1..=most {
+            assert!(import.point(value).is_err());
+        }
+        ours.clear_faults();
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        let wait = move || {
+            let _ = released.recv();
+        };
+        timeline.stream().launch_host_function(wait).unwrap();
+        let pending = import.point(timeline.signal().unwrap().value()).unwrap();
+        let streams = ours.live().streams;
+        let link = Arc::clone(&import.link);
+        drop(import);
+        assert_eq!(ours.live().streams, streams);
+        drop(release);
+        while pending.look() == Ok(Progress::Pending) {
+            std::thread::yield_now();
+        }
+        // The follower and the rescuer.
+        while ours.live().streams + 2 > streams {
+            link.follow(true, crate::time::now(), &mut None);
+        }
+        // Another process's memory that cannot be opened is not this one's.
+        ours.inject(
+            cuda_soft_driver::Fault::on("cuIpcOpenMemHandle*")
+                .answer(cuda_soft_driver::abi::CUresult(CUresult::CUDA_ERROR_INVALID_CONTEXT.0)),
+        );
+        let pid = named.maker.pid();
+        assert_eq!(open(&named).map(drop), Err(Refusal::SameProcess { pid }.into()));
+        let mut maker = named.maker.to_bytes();
+        maker[0] ^= 1;
+        named.maker = Origin::from_bytes(&maker);
+        let refused = open(&named).map(drop).unwrap_err();
+        assert!(matches!(refused, Error::Cuda(_)), "{refused}");
+    }
+
     /// A forked child drops an import without a lock: the thread that has it at the fork does not
     /// exist there.
     #[test]

@@ -368,6 +368,15 @@ mod tests {
         let driver = soft.driver();
         forget_former(&PAGES, driver);
         let device = Device::new(driver, 0).unwrap();
+        let mine = |page: &&Page| page.driver.is_same_library(driver);
+        {
+            let context = Context::primary(device).unwrap();
+            // It is registered, and serves the next attempt.
+            let fault = cuda_soft_driver::Fault::on("cuMemHostGetDevicePointer*").once();
+            soft.inject(fault.answer(cuda_soft_driver::abi::CUresult(2)));
+            assert!(HostTimeline::new(&context).is_err());
+            assert_eq!(lock(&PAGES).iter().filter(mine).count(), 1);
+        }
         let mut kept = core::ptr::null_mut();
         // SAFETY: a place for the handle.
         let code = unsafe { (driver.symbols().cuDevicePrimaryCtxRetain)(&mut kept, 0) };
@@ -376,13 +385,50 @@ mod tests {
             let context = Context::primary(device).unwrap();
             let timeline = HostTimeline::new(&context).unwrap();
             assert!(timeline.signal().unwrap().is_done());
+            let point = timeline.signal().unwrap();
+            assert_eq!(point.slot().context(), context.as_raw().addr());
             drop((timeline, context));
-            let mine = |page: &&Page| page.driver.is_same_library(driver);
+            // Another context may get the handle.
+            assert_eq!(point.slot().context(), 0);
             assert_eq!(lock(&PAGES).iter().filter(mine).count(), 1, "{round}");
         }
         // SAFETY: it was retained once more than the contexts here do.
         let code = unsafe { (driver.symbols().cuDevicePrimaryCtxRelease_v2)(0) };
         assert_eq!(code, CUresult::CUDA_SUCCESS);
+    }
+
+    /// A forked child drops timelines without a lock: the thread that has it at the fork does not
+    /// exist there.
+    #[test]
+    #[cfg(target_os = "linux")]
+    #[cfg_attr(miri, ignore = "Miri has no fork")]
+    #[allow(unsafe_code)]
+    fn a_forked_child_takes_no_lock() {
+        use std::os::fd::AsFd;
+
+        cuda_events_test_support::own_process!();
+        let soft = cuda_soft_driver::SoftDriver::new();
+        // SAFETY: the software driver has the driver's ABI, and its functions are part of this
+        // program.
+        let driver = unsafe {
+            Driver::from_resolver(&mut |name| soft.resolve(name), &LoadOptions::new()).unwrap()
+        };
+        let context = Device::new(driver, 0).and_then(Context::primary).unwrap();
+        let file = crate::TimelineFile::new(&context).unwrap();
+        let shared = HostTimeline::shared(&file).unwrap();
+        let sent = file.as_fd().try_clone_to_owned().unwrap();
+        let import = crate::ImportedTimeline::open(&context, sent, &shared.descriptor().unwrap());
+        let host = HostTimeline::new(&context).unwrap();
+        let mut all = Some((host, import.unwrap(), allocate_mirror(&context).unwrap()));
+        let held = (lock(&PAGES), lock(&MIRRORS));
+        let dropped = cuda_events_test_support::fork::in_child(|| {
+            // Who waits for the lock ends by this.
+            cuda_events_test_support::child::end_after(30);
+            drop(all.take());
+            String::from("dropped")
+        });
+        drop(held);
+        assert_eq!(dropped, (String::from("dropped"), 0));
     }
 
     /// Mirrors of contexts that come one after the other share pages, also where the primary

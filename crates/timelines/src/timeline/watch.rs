@@ -144,10 +144,18 @@ mod tests {
             timeline.stream().launch_host_function(wait).unwrap();
             release
         };
-        // The time of the crate's own thread does not go on here, so that it asks nobody.
+        let captured = Stream::new(&context, StreamOptions::new()).unwrap();
+        // The time of the crate's own thread does not go on here, so that it asks nobody. A
+        // capture is under way, which goes on.
         let look = |ask: bool, since: &mut Option<Moment>| {
             let before = asked();
-            (watch.follow(ask, now(), since), asked() - before)
+            let mode = CaptureMode::Global;
+            let capture = cuda_events_test_support::begin_capture(&captured, mode);
+            let looked = watch.follow(ask, now(), since);
+            if let Ok(capture) = capture {
+                capture.end().unwrap();
+            }
+            (looked, asked() - before)
         };
         let mut since = None;
         assert_eq!(look(true, &mut since), (false, 0), "no signal");

@@ -4,9 +4,10 @@
 use crate::common;
 
 use std::future::IntoFuture;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::{Poll, Waker};
+use std::task::{Context as TaskContext, Poll, Waker};
 use std::time::Duration;
 
 use common::counting::{calls, counted_context, counting, fail_next};
@@ -16,6 +17,7 @@ use common::threads::{starts_can_fail, without_new_threads};
 use common::timelines::{PATIENCE, WRITE, gpu, idle, poll, reached};
 use common::{Latch, Other};
 use cuda_events::capture::CaptureMode;
+use cuda_events::ipc::ExporterState;
 use cuda_events::sys::{CUresult, Function};
 use cuda_events::{Context, Device, Progress, Stream, StreamOptions};
 use cuda_timelines::{
@@ -35,7 +37,7 @@ const REASON: usize = 9;
 const PUNCH: FallocateFlags = FallocateFlags::PUNCH_HOLE.union(FallocateFlags::KEEP_SIZE);
 
 /// How many files of timelines this process has open.
-fn open_files() -> usize {
+pub fn open_files() -> usize {
     let open = std::fs::read_dir("/proc/self/fd").expect("this process's files").flatten();
     let paths = open.flat_map(|file| std::fs::read_link(file.path()));
     paths.filter(|path| path.to_string_lossy().contains("memfd:cuda-events")).count()
@@ -184,7 +186,8 @@ fn scribbles_are_no_start() {
     );
 }
 
-/// A process may be sent any number of files that it refuses. None stays mapped.
+/// A process may be sent any number of files that it refuses. None stays mapped. One that is mapped
+/// serves the next import, whatever was refused before that.
 #[test]
 fn a_refused_file_is_not_left_mapped() {
     common::own_process!();
@@ -210,6 +213,21 @@ fn a_refused_file_is_not_left_mapped() {
         }
     }
     assert_eq!(mapped(), before);
+    let context = counted_context(gpu.driver);
+    let open = |named| ImportedTimeline::open(&context, memory::copy(&file), named).map(drop);
+    // The relay needs a page.
+    fail_next(Function::cuMemHostRegister_v2, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+    let code = open(&descriptor).map_err(|error| error.code());
+    assert_eq!(code, Err(Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY)));
+    assert_eq!(mapped(), before + 1);
+    let other = TimelineFile::new(&gpu.context).expect("a file");
+    let of_other = HostTimeline::shared(&other).expect("a timeline").descriptor();
+    let of_other = of_other.expect("it is shared");
+    for _ in 0..2 {
+        assert_eq!(open(&of_other), Err(Error::SharedTimeline(Refusal::OtherFile)));
+        assert_eq!(open(&descriptor), Ok(()));
+    }
+    assert_eq!(mapped(), before + 2, "one is that of the other file's exporter");
 }
 
 /// The system starts no thread when a future is first polled. The future asks to be polled again,
@@ -228,6 +246,13 @@ fn a_future_outlives_a_failed_start_of_the_thread() {
     let point = timeline.signal().expect("a signal");
     let unpark = Unpark::new();
     let waker = Waker::from(Arc::clone(&unpark));
+    let mut completion = timeline.stream().completion().expect("an event");
+    without_new_threads(|| {
+        assert!(Pin::new(&mut completion).poll(&mut TaskContext::from_waker(&waker)).is_pending())
+    });
+    assert_eq!(unpark.woken(), 1, "it asks to be polled again, too");
+    let unpark = Unpark::new();
+    let waker = Waker::from(Arc::clone(&unpark));
     let mut future = point.into_future();
     for polls in 1..4 {
         without_new_threads(|| assert_eq!(poll(&mut future, &waker), Poll::Pending));
@@ -238,6 +263,27 @@ fn a_future_outlives_a_failed_start_of_the_thread() {
     latch.release();
     wait_until("the future is woken", || unpark.woken() == 4);
     assert_eq!(block_on(future), Ok(()));
+    assert_eq!(block_on(completion), Ok(()));
+}
+
+/// The system starts no thread for the end of a timeline: its last signal is not waited for.
+#[test]
+fn a_drop_without_the_thread_releases_waits_at_once() {
+    common::own_process!();
+    let Some(gpu) = gpu() else { return };
+    if !starts_can_fail(&gpu) {
+        return;
+    }
+    let (timeline, waits) = (Timeline::new(gpu.stream()).expect("a timeline"), gpu.stream());
+    let latch = Latch::hold(timeline.stream());
+    // No thread of the driver's may be starting below.
+    latch.reached();
+    let point = timeline.signal().expect("a signal");
+    timeline.wait_ahead(&waits, point.value() + 1).expect("a wait");
+    without_new_threads(|| drop(timeline));
+    idle(&waits);
+    latch.release();
+    wait_until("the signal comes", || point.is_done());
 }
 
 /// The system starts no thread when a stream is to wait for another process: that is an error each
@@ -331,9 +377,15 @@ fn a_page_is_registered_again_after_its_context() {
     let descriptor = timeline.descriptor().expect("it is shared");
     let other = Device::new(driver, 1).ok();
     let Some(other) = other else { return common::say_not_run("this machine has one device") };
+    let there = Context::primary(other).and_then(|it| Stream::new(&it, StreamOptions::new()));
+    let refused = Timeline::shared(there.expect("a stream"), &file).map(drop);
+    assert_eq!(refused, Err(Error::ContextMismatch { device: 1, other_device: 0 }));
     let registers = |made: &[Function]| {
         made.iter().filter(|made| **made == Function::cuMemHostRegister_v2).count()
     };
+    // What another context has is nothing to this one.
+    let elsewhere = ImportedTimeline::open(&gpu.context, memory::copy(&file), &descriptor);
+    let _elsewhere = elsewhere.expect("an import");
     for round in 0..3 {
         // The last share goes at the end of the round.
         let context = Context::primary(other).expect("a context");
@@ -383,6 +435,70 @@ fn a_relay_continues_from_the_value_of_its_line() {
         }
         idle(&stream);
     }
+}
+
+/// The line of a relay goes to nobody else while a stream waits for it, though the import is gone.
+#[test]
+fn a_relay_rests_while_a_stream_waits() {
+    common::own_process!();
+    let Some(gpu) = gpu() else { return };
+    let file = TimelineFile::new(&gpu.context).expect("a file");
+    let maker = HostTimeline::shared(&file).expect("a timeline");
+    let descriptor = maker.descriptor().expect("it is shared");
+    let imported = ImportedTimeline::open(&gpu.context, memory::copy(&file), &descriptor);
+    let imported = imported.expect("an import");
+    let stream = gpu.stream();
+    stream.wait_point(imported.point(3).expect("a point")).expect("a wait");
+    drop(imported);
+    let all: Vec<_> =
+        (0..64).map(|_| HostTimeline::new(&gpu.context).expect("a timeline")).collect();
+    let values = || all.iter().map(HostTimeline::completed).collect::<Vec<_>>();
+    let before = values();
+    for _ in 0..3 {
+        assert_eq!(stream.query(), Ok(Progress::Pending));
+        maker.signal().expect("a signal");
+    }
+    idle(&stream);
+    assert_eq!(values(), before);
+}
+
+/// A file lives until the last of its timelines has ended, and not only the first.
+#[test]
+fn a_file_ends_with_its_last_timeline() {
+    common::own_process!();
+    let Some(gpu) = gpu() else { return };
+    let file = TimelineFile::new(&gpu.context).expect("a file");
+    let make = || Timeline::shared(gpu.stream(), &file).expect("a timeline");
+    let (ended, pending) = (make(), make());
+    let descriptor = pending.descriptor().expect("it is shared");
+    let imported = ImportedTimeline::open(&gpu.context, memory::copy(&file), &descriptor);
+    let imported = imported.expect("an import");
+    let latch = Latch::hold(pending.stream());
+    let last = imported.point(pending.signal().expect("a signal").value()).expect("a point");
+    drop((ended, pending, file));
+    assert_eq!(imported.exporter_state(), ExporterState::Running);
+    latch.release();
+    reached(last);
+    wait_until("the end", || imported.exporter_state() == ExporterState::Ended);
+}
+
+/// What a full file refuses takes no line of this process.
+#[test]
+fn a_full_file_costs_nothing() {
+    let Some(gpu) = gpu() else { return };
+    let context = counted_context(gpu.driver);
+    let file = TimelineFile::writable(&context).expect("a file");
+    let stream = Arc::new(Stream::new(&context, StreamOptions::new()).expect("a stream"));
+    let _all: Vec<_> = (0..63).map(|_| HostTimeline::shared(&file).expect("a timeline")).collect();
+    let full = Some(Error::SharedTimeline(Refusal::FileFull));
+    let ((), made) = calls(|| {
+        for _ in 0..200 {
+            assert_eq!(HostTimeline::shared(&file).err(), full);
+            assert_eq!(Timeline::shared(Arc::clone(&stream), &file).err(), full);
+        }
+    });
+    let pages = made.iter().filter(|made| **made == Function::cuMemHostRegister_v2).count();
+    assert!(pages <= 1, "{pages}");
 }
 
 /// The question whether the context works fails while the value comes. The wait is over, and has no

@@ -191,12 +191,15 @@ fn a_failed_context_releases_streams_of_others() {
     let [waits, fails] = &contexts;
     let trap = Trap::set(fails, soft.as_ref());
     let stream = |context| Stream::new(context, StreamOptions::new()).expect("a stream");
-    let [first, second, third] = [waits; 3].map(stream);
+    let [first, second, third, fourth] = [waits; 4].map(stream);
     let timeline = Timeline::new(stream(fails)).expect("a timeline");
+    // One question is for all timelines of a context.
+    let beside = Timeline::new(stream(fails)).expect("a timeline");
     // One that the host signals goes on doing so.
     let host = HostTimeline::new(fails).expect("a timeline");
     host.wait_ahead(&third, host.completed() + 1).expect("a wait");
-    let latch = Latch::hold(timeline.stream());
+    let latch = [&timeline, &beside].map(|timeline| Latch::hold(timeline.stream()));
+    fourth.wait_point(beside.signal().expect("a signal")).expect("a wait");
     // This wait comes before the signal, and is owed one all the same.
     timeline.wait_ahead(&second, timeline.completed() + 1).expect("a wait");
     let point = timeline.signal().expect("a signal");
@@ -205,6 +208,7 @@ fn a_failed_context_releases_streams_of_others() {
     trap.spring();
     released(&first, soft.as_ref());
     released(&second, soft.as_ref());
+    released(&fourth, soft.as_ref());
     let refused = first.wait_point(point).map_err(|error| error.code());
     assert_eq!(refused, Err(Some(FAILED)));
     wait_until("the thread has asked", || point.query() != Ok(Progress::Pending));
@@ -216,6 +220,34 @@ fn a_failed_context_releases_streams_of_others() {
     }
     released(&third, soft.as_ref());
     drop(latch);
+}
+
+/// One context's failure is no error of another one's futures, which are asked about after it.
+#[test]
+fn a_failed_context_ends_its_own_futures_alone() {
+    let test = "a_failed_context_ends_its_own_futures_alone";
+    let Some((Some(soft), _, [works, fails])) = two_devices(test) else { return };
+    let [failed, other] = [&fails, &works].map(|context| {
+        let stream = Stream::new(context, StreamOptions::new()).expect("a stream");
+        let timeline = Timeline::new(stream).expect("a timeline");
+        let latch = Latch::hold(timeline.stream());
+        let point = timeline.signal().expect("a signal");
+        let (unpark, mut future) = (Unpark::new(), point.into_future());
+        assert_eq!(poll(&mut future, &Waker::from(Arc::clone(&unpark))), Poll::Pending);
+        (timeline, latch, unpark, future)
+    });
+    Trap::set(&fails, Some(&soft)).spring();
+    for ((_timeline, latch, unpark, mut future), expected) in
+        [(failed, Err(Some(FAILED))), (other, Ok(()))]
+    {
+        if expected.is_ok() {
+            assert_eq!(unpark.woken(), 0);
+            latch.release();
+        }
+        wait_until("the future is woken", || unpark.woken() > 0);
+        let polled = poll(&mut future, Waker::noop()).map_err(|error| error.code());
+        assert_eq!(polled, Poll::Ready(expected));
+    }
 }
 
 /// A wait for a signal of a context that has failed is refused, as in that context itself.

@@ -2,12 +2,14 @@
 
 use crate::common;
 
+use std::cell::Cell;
 use std::future::IntoFuture;
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Wake, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::Latch;
+use common::counting::Watched;
 use common::futures::{Unpark, block_on, wait_until};
 use common::hooked::{Calls, Hooked, Made};
 use common::timelines::{PATIENCE, gpu, poll, reached, timeline};
@@ -35,6 +37,33 @@ fn a_point_can_be_awaited() {
     assert_eq!(block_on(&mut future), Ok(()), "polling again gives the same");
     assert_eq!(block_on(async { point.await }), Ok(()));
     assert!(format!("{future:?}").starts_with("PointCompletion { point: Point"), "{future:?}");
+}
+
+/// The thread looks at the line in each round, and asks the driver now and then only.
+#[test]
+fn the_thread_asks_every_five_milliseconds() {
+    const QUESTIONS: usize = 4;
+    common::own_process!();
+    let Some(gpu) = gpu() else { return };
+    let watched = Watched::new(gpu.driver);
+    let stream = Stream::new(&watched.context(), StreamOptions::new()).expect("a stream");
+    let timeline = Timeline::new(stream).expect("a timeline");
+    let latch = Latch::hold(timeline.stream());
+    let mut future = timeline.signal().expect("a signal").into_future();
+    assert_eq!(poll(&mut future, Waker::noop()), Poll::Pending);
+    let (started, asked) = (Instant::now(), Cell::new(0));
+    wait_until("it asks", || {
+        let made = watched.made();
+        let questions = made.iter().filter(|made| **made == Function::cuEventQuery);
+        asked.set(asked.get() + questions.count());
+        asked.get() >= QUESTIONS
+    });
+    let asked = asked.get();
+    // The first may come at once.
+    let least = Duration::from_millis(5) * (asked as u32 - 1);
+    assert!(started.elapsed() >= least, "{asked} in {:?}", started.elapsed());
+    latch.release();
+    assert_eq!(block_on(future), Ok(()));
 }
 
 /// What a waker has is dropped with nothing locked: another future of the timeline, for example.

@@ -4,7 +4,7 @@ use crate::common;
 
 use std::future::IntoFuture;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Poll, Wake, Waker};
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use common::hooked::{Hooked, hook_in};
 use common::timelines::{WAIT, WRITE, gpu, idle, poll, reached, timeline};
 use common::{Gpu, Latch, Other, TestDriver};
 use cuda_events::capture::CaptureMode;
-use cuda_events::sys::Function;
+use cuda_events::sys::{CU_MEMHOSTREGISTER_DEVICEMAP, CU_MEMHOSTREGISTER_PORTABLE, Function};
 use cuda_events::{Context, Device, Progress, Stream, StreamOptions};
 use cuda_soft_driver::SoftDriver;
 use cuda_timelines::{CudaStreamExt, Error, HostTimeline, Point, Timeline};
@@ -40,6 +40,24 @@ fn a_timeline_is_dropped_under_waiting_streams() {
 /// How many pages were registered.
 fn registers(made: &[Function]) -> usize {
     made.iter().filter(|function| **function == Function::cuMemHostRegister_v2).count()
+}
+
+/// Streams of all contexts and devices may wait for a line.
+#[test]
+fn pages_are_registered_for_all_contexts() {
+    common::own_process!();
+    let Some(gpu) = gpu() else { return };
+    let flags = Arc::new(AtomicU64::new(0));
+    let seen = Arc::clone(&flags);
+    let driver = gpu.driver.observe(move |call| {
+        if call.function == Function::cuMemHostRegister_v2 {
+            seen.store(call.arguments[2], Ordering::SeqCst);
+        }
+    });
+    let context = Device::new(driver.expect("there is room"), 0).and_then(Context::primary);
+    drop(HostTimeline::new(&context.expect("a context")).expect("a timeline"));
+    let expected = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
+    assert_eq!(flags.load(Ordering::SeqCst), u64::from(expected));
 }
 
 /// One page of memory serves all timelines that come one after the other, and 64 at once.

@@ -15,7 +15,7 @@ use common::futures::wait_until;
 use common::hooked::{Hooked, hook_in};
 use common::timelines::{PATIENCE, WAIT, WRITE, gpu, idle, reached, timeline};
 use common::{Gpu, Latch, check, needs};
-use cuda_events::sys::Function;
+use cuda_events::sys::{CUresult, Function};
 use cuda_events::{Context, Device, Progress, Stream, StreamOptions, StreamRef};
 use cuda_soft_driver::{SoftDriver, Time};
 use cuda_timelines::{CudaStreamExt, Error, HostTimeline, Point, Timeline};
@@ -552,6 +552,17 @@ fn waits_go_by_the_clock_of_the_driver() {
     let point = timeline.signal().expect("a signal");
     while point.wait_timeout(Duration::ZERO) == Ok(Progress::Pending) {}
     hours(1);
+    soft.busy(timeline.stream(), HOUR);
+    let point = timeline.signal().expect("a signal");
+    while !point.is_done() {}
+    hours(1);
+    // A wait whose time is up has asked.
+    soft.busy(timeline.stream(), HOUR);
+    let point = timeline.signal().expect("a signal");
+    let code = CUresult::CUDA_ERROR_LAUNCH_FAILED;
+    soft.fail_contexts(code);
+    let failed = point.wait_timeout(Duration::from_nanos(1)).map_err(|error| error.code());
+    assert_eq!(failed, Err(Some(code)));
 }
 
 /// A stream has waited ahead for a signal that was not the last one, and nothing is owed any more.

@@ -47,6 +47,7 @@ fn other_importers_see_the_poison() {
 /// to its wait only then goes on nevertheless.
 #[test]
 fn poison_is_looked_after() {
+    common::own_process!();
     let Some(gpu) = gpu() else { return };
     let mut peer = Peer::start();
     let (file, descriptor) = peer.make("writable");
@@ -63,6 +64,10 @@ fn poison_is_looked_after() {
     latch.release();
     idle(&stream);
     assert_eq!(pending.query(), Err(Error::ExporterGone));
+    // Not for ever.
+    drop(imported);
+    #[cfg(target_os = "linux")]
+    wait_until("the file is closed", || crate::untrusted_files::open_files() == 0);
 }
 
 /// The maker's context fails: its signals return that, and importers get the poison.
