@@ -226,10 +226,9 @@ os.closerange(3, 64)
 files = [os.open(f'data-{at}', os.O_CREAT | os.O_RDWR) for at in range(3, 64)]
 clear()
 sys.stdout.flush(); os._exit(0)";
-    let begin = std::time::Instant::now();
     let (done, errors) = output(&folder, "--log log --stacks off", program);
-    // The end waits ten seconds for a summary that does not come.
-    assert!(begin.elapsed().as_secs() < 8, "{errors}");
+    // The end has not waited in vain.
+    assert!(!errors.contains("so there is none"), "{errors}");
     assert!(done.status.success(), "{errors}");
     for at in 3..64 {
         assert_eq!(folder.read(&format!("data-{at}")), "");

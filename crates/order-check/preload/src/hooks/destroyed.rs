@@ -90,8 +90,9 @@ mod tests {
     use super::uses;
     use crate::call::{Call, OK};
     use crate::hooks::declare::take_findings;
-    use crate::hooks::events;
     use crate::hooks::tests::with_context;
+    use crate::hooks::{events, streams};
+    use crate::walk::locked;
 
     const CALL: Call = Call { name: "cuEventSynchronize", per_thread: false };
     const EVENT: usize = 0x1230;
@@ -123,6 +124,18 @@ mod tests {
             uses("cuEventQuery", EVENT);
             assert_eq!(take_findings().len(), found, "{at}");
         }
+    }
+
+    /// A function without a hook may create another one with its handle: the driver is asked for that.
+    #[test]
+    fn a_stream_that_was_destroyed_is_not_known() {
+        let _turn = crate::hooks::tests::TURN.lock();
+        with_context();
+        streams::create(&CALL, || OK, &mut { EVENT }, 1);
+        let is_seen = || locked(|watch| watch.seen_stream(&CALL, EVENT).is_some());
+        assert_eq!(is_seen(), Some(true));
+        streams::destroy(&CALL, || OK, EVENT);
+        assert_eq!(is_seen(), Some(false));
     }
 
     /// The end of one wait is not that of another thread's, nor that of this thread's for another event.

@@ -164,3 +164,44 @@ pub(crate) fn give_back(description: &mut CUDA_HOST_NODE_PARAMS) {
         *description = CUDA_HOST_NODE_PARAMS { fn_: host.function, userData: data };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use core::ffi::c_void;
+    use std::sync::Arc;
+
+    use super::submit;
+    use crate::call::{Call, Handle, OK};
+    use crate::hooks::tests::with_context;
+    use crate::model::host_functions::executions::Host;
+
+    const CALL: Call = Call { name: "cuLaunchHostFunc", per_thread: false };
+
+    unsafe extern "C" fn nothing(_: *mut c_void) {}
+
+    /// The driver has a reference to what it has taken, and nobody has one to what it has refused.
+    #[test]
+    fn what_is_refused_is_given_back() {
+        let _turn = crate::hooks::tests::TURN.lock();
+        for (code, of_driver) in [(OK, 1), (1, 0)] {
+            with_context();
+            let mut taken = None;
+            let real = |data: Option<Handle>| {
+                let raw = core::ptr::with_exposed_provenance::<Host>(data.expect("it is hooked"));
+                // SAFETY: what the hook gives, with a reference for this test.
+                taken = Some(unsafe {
+                    Arc::increment_strong_count(raw);
+                    Arc::from_raw(raw)
+                });
+                code
+            };
+            assert_eq!(submit(&CALL, real, 0x100, (Some(nothing), None), 0), code);
+            let host = taken.expect("the driver was called");
+            assert_eq!(Arc::strong_count(&host), 1 + of_driver, "{code}");
+            if of_driver > 0 {
+                // SAFETY: the driver's reference, which this driver does not use.
+                unsafe { Arc::decrement_strong_count(Arc::as_ptr(&host)) };
+            }
+        }
+    }
+}

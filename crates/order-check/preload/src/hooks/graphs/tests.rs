@@ -276,3 +276,17 @@ fn children_end_with_their_graph_or_their_node() {
         assert_eq!(that_have_it(owner, || _ = destroy_exec(&CALL, || OK, 1)), [owner]);
     }
 }
+
+/// A capture that does not end has no graph, whatever the program has in the place for one.
+#[test]
+fn a_capture_that_is_refused_has_no_graph() {
+    let _turn = crate::hooks::tests::TURN.lock();
+    for (code, count) in [(OK, 1), (1, 0)] {
+        with_context();
+        let (mut stream, mut graph) = (100, 200);
+        streams::create(&CALL, || OK, &mut stream, NON_BLOCKING);
+        streams::capture_begin(&CALL, || OK, stream);
+        streams::capture_end(&CALL, || code, stream, &mut graph);
+        assert_eq!(locked(|watch| watch.graphs.of_graph.len()), Some(count), "{code}");
+    }
+}
