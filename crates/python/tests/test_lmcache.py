@@ -533,6 +533,19 @@ def test_more_streams_than_places(backend, device):
             backend.synchronize_event(event, 0)
 
 
+def test_a_refused_record_takes_no_timeline(backend, torch_stream):
+    event = backend.create_event(0)
+    before = memory_files()
+    for _ in range(130):
+        with pytest.raises(RuntimeError, match="per-thread default stream"):
+            backend.record_event(event, 2)
+    assert memory_files() == before
+    backend.record_event(event, torch_stream)
+    handle = backend.export_event(event, 0)
+    # The bytes stay the same, however often they are sent on.
+    assert backend.export_event(backend.import_event(handle, 0), 0) == handle
+
+
 def test_a_handle_that_comes_back(backend, device):
     first = device.create_stream()
     handle = int(first.handle)

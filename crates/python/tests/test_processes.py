@@ -92,6 +92,17 @@ def test_a_maker_that_is_killed(device, stream, kind):
             assert imported.exporter_alive is False and reached.done()
 
 
+def test_an_end_that_is_reported(device, stream):
+    with Maker("memory") as maker, ImportedTimeline(device, maker.descriptor) as imported:
+        pending = imported.point(maker.value + 1)
+        pending.stream_wait(stream)
+        imported.exporter_ended()
+        with pytest.raises(ExporterGone, match="has ended"):
+            pending.wait(timeout=PATIENCE)
+        stream.sync()
+        assert imported.exporter_alive is False
+
+
 def test_await_of_a_maker_that_is_killed(device):
     import asyncio
 

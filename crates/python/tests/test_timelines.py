@@ -43,6 +43,8 @@ def test_a_held_stream_is_pending(device, stream):
             point = timeline.signal()
             assert not point.done() and not point.query()
             assert not point.wait(timeout=0) and not point.wait(0.001, spin=True)
+            # Longer than the time between two looks for signals.
+            assert not point.wait(timeout=0.06)
             point.stream_wait(other)
             after = other.record()
             assert not after.is_done
@@ -226,6 +228,33 @@ def test_a_stream_that_was_closed_first(device):
     with pytest.raises(RuntimeError, match="closed"):
         timeline.signal().stream_wait(stream)
     timeline.close()
+
+
+def test_an_object_that_stands_for_another_stream_by_now(device, stream):
+    named, other = Foreign(stream.__cuda_stream__()), device.create_stream()
+    with Timeline(named) as timeline:
+        named.answer = other.__cuda_stream__()
+        with pytest.raises(Error, match="is another one now"):
+            timeline.signal()
+        named.answer = stream.__cuda_stream__()
+        assert timeline.signal().wait(timeout=PATIENCE)
+
+
+def test_each_device_has_its_context(device):
+    if "software" not in device.name:
+        pytest.skip("this machine may have one device")
+    program = """
+from cuda.core import Device
+from cuda_timelines import HostTimeline, Timeline, TimelineFile
+first = HostTimeline(0)
+for number in range(2):
+    device = Device(number)
+    device.set_current()
+    with TimelineFile(number) as file, Timeline(device.create_stream(), file=file) as timeline:
+        print(timeline.signal().wait(timeout=60))
+"""
+    process = python(program, env={**os.environ, "CUDA_SOFT_DRIVER": "devices=2"})
+    assert process.communicate(timeout=PATIENCE)[0] == "True\nTrue\n"
 
 
 def test_poison_of_a_stream_that_was_closed_first(device):
@@ -577,6 +606,19 @@ def test_a_point_that_is_woken_early_is_still_awaited(device, stream):
             assert notifier.ready() == [(1, None)]
             # Each is said once.
             assert notifier.ready() == []
+
+
+def test_a_point_that_is_not_awaited_any_more(stream):
+    notifier, ready = Notifier(), []
+    with Timeline(stream) as timeline:
+        with held(stream) as latch:
+            assert not notifier.add(1, timeline.signal()) and not notifier.add(2, timeline.signal())
+            notifier.remove(1)
+            latch.signal()
+            while not ready:
+                assert select.select([notifier], [], [], PATIENCE)[0]
+                ready = notifier.ready()
+            assert ready == [(2, None)]
 
 
 def test_a_loop_that_ends_with_an_await_is_freed(stream):
