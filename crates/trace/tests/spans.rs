@@ -56,6 +56,13 @@ impl Machine {
     }
 }
 
+/// A machine, its tracer, and streams.
+fn traced<const STREAMS: usize>() -> (Machine, Tracer, [Stream; STREAMS]) {
+    let machine = Machine::new();
+    let (tracer, streams) = (machine.tracer(), [(); STREAMS].map(|()| machine.stream()));
+    (machine, tracer, streams)
+}
+
 /// Work that takes so long, in a span.
 fn work(
     machine: &Machine,
@@ -80,9 +87,7 @@ fn names(spans: &[GpuSpan]) -> Vec<&str> {
 
 #[test]
 fn durations_and_places_are_those_of_the_work() {
-    let machine = Machine::new();
-    let (stream, other) = (machine.stream(), machine.stream());
-    let tracer = machine.tracer();
+    let (machine, tracer, [stream, other]) = traced();
     machine.advance(Duration::from_millis(3));
     work(&machine, &tracer, &stream, "first", Duration::from_micros(5500));
     work(&machine, &tracer, &stream, "second", Duration::from_millis(2));
@@ -115,9 +120,7 @@ fn durations_and_places_are_those_of_the_work() {
 
 #[test]
 fn spans_nest_and_end_in_another_stream() {
-    let machine = Machine::new();
-    let (stream, other) = (machine.stream(), machine.stream());
-    let tracer = machine.tracer();
+    let (machine, tracer, [stream, other]) = traced();
     let outer = tracer.span(&stream, "outer").unwrap();
     work(&machine, &tracer, &stream, "inner", Duration::from_millis(1));
     let across = tracer.span(&stream, String::from("across")).unwrap();
@@ -143,9 +146,7 @@ fn spans_nest_and_end_in_another_stream() {
 
 #[test]
 fn an_end_before_the_start_is_an_error() {
-    let machine = Machine::new();
-    let (stream, other) = (machine.stream(), machine.stream());
-    let tracer = machine.tracer();
+    let (machine, tracer, [stream, other]) = traced();
     machine.soft.busy(&stream, Duration::from_millis(1));
     tracer.span(&stream, "backwards").unwrap().end(&other).unwrap();
     assert!(tracer.drain_ready().unwrap().is_empty());
@@ -161,9 +162,7 @@ fn an_end_before_the_start_is_an_error() {
 /// A span's own time is exact after days, also where nothing was traced for a minute.
 #[test]
 fn half_a_microsecond_is_exact_after_days() {
-    let machine = Machine::new();
-    let stream = machine.stream();
-    let tracer = machine.tracer();
+    let (machine, tracer, [stream]) = traced();
     let long = Duration::from_nanos(7_123_456);
     for minute in 0..3 * 24 * 60 {
         machine.advance(Duration::from_secs(60) - 10 * long);
@@ -184,9 +183,7 @@ fn half_a_microsecond_is_exact_after_days() {
 /// A number of the driver's for more than half a second is coarse, and another way is taken.
 #[test]
 fn a_span_of_a_second_is_exact() {
-    let machine = Machine::new();
-    let stream = machine.stream();
-    let tracer = machine.tracer();
+    let (machine, tracer, [stream]) = traced();
     let (other, long) = (machine.stream(), Duration::from_nanos(900_000_064));
     let mut spans = Vec::new();
     work(&machine, &tracer, &stream, "long", long);
@@ -203,9 +200,7 @@ fn a_span_of_a_second_is_exact() {
 /// Where the driver's numbers between anchors are coarse, a span over several says so.
 #[test]
 fn the_errors_of_all_anchors_between_count() {
-    let machine = Machine::new();
-    let stream = machine.stream();
-    let tracer = machine.tracer();
+    let (machine, tracer, [stream]) = traced();
     let minute = Duration::from_secs(60);
     let open = tracer.span(&stream, "open").unwrap();
     for _ in 0..3 {
@@ -226,9 +221,7 @@ fn the_errors_of_all_anchors_between_count() {
 /// The host's clock was set between two anchors: the later one is believed.
 #[test]
 fn a_clock_that_was_set_is_followed() {
-    let machine = Machine::new();
-    let stream = machine.stream();
-    let tracer = machine.tracer();
+    let (machine, tracer, [stream]) = traced();
     machine.now.fetch_add(1_000_000_000, Ordering::Relaxed);
     machine.advance(Duration::from_millis(300));
     let begun = machine.origin + Duration::from_millis(1300);
@@ -243,9 +236,7 @@ fn a_clock_that_was_set_is_followed() {
 /// The spans of a stream are in its order, whichever threads ended them.
 #[test]
 fn threads_take_turns_in_a_stream() {
-    let machine = Machine::new();
-    let stream = machine.stream();
-    let tracer = machine.tracer();
+    let (machine, tracer, [stream]) = traced();
     let end = |name| {
         machine.advance(MICROSECOND);
         tracer.span(&stream, name).unwrap().end(&stream).unwrap();
@@ -260,9 +251,7 @@ fn threads_take_turns_in_a_stream() {
 /// The error of the work, not that of the end.
 #[test]
 fn the_first_error_is_returned() {
-    let machine = Machine::new();
-    let (stream, other) = (machine.stream(), machine.stream());
-    let tracer = machine.tracer();
+    let (machine, tracer, [stream, other]) = traced();
     let code = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
     let failed = tracer.time(&stream, "span", || {
         machine.soft.inject(Fault::on("cuEventRecord").once().answer(code));
@@ -282,9 +271,7 @@ fn the_first_error_is_returned() {
 /// One span around others for an hour: the driver alone would give its length to 250 us.
 #[test]
 fn a_span_of_an_hour_is_exact() {
-    let machine = Machine::new();
-    let (stream, other) = (machine.stream(), machine.stream());
-    let tracer = machine.tracer();
+    let (machine, tracer, [stream, other]) = traced();
     // One that is open so long, and one whose work takes so long.
     let open = tracer.span(&stream, "open").unwrap();
     let pending = tracer.span(&other, "pending").unwrap();
@@ -321,9 +308,7 @@ fn a_span_of_an_hour_is_exact() {
 
 #[test]
 fn a_span_without_an_end_is_counted() {
-    let machine = Machine::new();
-    let stream = machine.stream();
-    let tracer = machine.tracer();
+    let (_machine, tracer, [stream]) = traced();
     let kept = tracer.span(&stream, "kept").unwrap();
     drop(tracer.span(&stream, "dropped").unwrap());
     let lent = tracer.clone();
@@ -343,9 +328,7 @@ fn a_span_without_an_end_is_counted() {
 
 #[test]
 fn a_span_is_two_records() {
-    let machine = Machine::new();
-    let stream = machine.stream();
-    let tracer = machine.tracer();
+    let (machine, tracer, [stream]) = traced();
     tracer.reserve(10).unwrap();
     machine.events();
     for _ in 0..5 {
@@ -371,9 +354,7 @@ fn a_span_is_two_records() {
 
 #[test]
 fn a_drain_asks_for_the_first_of_each_stream() {
-    let machine = Machine::new();
-    let streams = [machine.stream(), machine.stream()];
-    let tracer = machine.tracer();
+    let (machine, tracer, streams) = traced::<2>();
     for stream in &streams {
         machine.soft.busy(stream, Duration::from_secs(1));
         for _ in 0..100 {
@@ -392,9 +373,7 @@ fn a_drain_asks_for_the_first_of_each_stream() {
 /// An anchor that is not seen done in time is taken up later, and says how exact it is.
 #[test]
 fn a_late_anchor_is_less_exact() {
-    let machine = Machine::new();
-    let stream = machine.stream();
-    let tracer = machine.tracer();
+    let (machine, tracer, [stream]) = traced();
     machine.advance(Duration::from_millis(100));
     let begun = machine.origin + Duration::from_millis(100);
     work(&machine, &tracer, &stream, "span", Duration::from_millis(1));
@@ -427,9 +406,7 @@ fn a_late_anchor_is_less_exact() {
 /// An anchor that was late and is done by now is no reason for two more.
 #[test]
 fn a_drain_after_a_late_anchor_records_one() {
-    let machine = Machine::new();
-    let stream = machine.stream();
-    let tracer = machine.tracer();
+    let (machine, tracer, [stream]) = traced();
     work(&machine, &tracer, &stream, "one", Duration::from_millis(1));
     machine.advance(Duration::from_millis(2));
     machine.soft.inject(Fault::on("cuEventQuery").answer(CUresult::CUDA_ERROR_NOT_READY));
@@ -476,9 +453,7 @@ fn a_drain_records_one_anchor() {
 /// An anchor that fails keeps no span back.
 #[test]
 fn a_span_without_a_later_anchor_is_given_all_the_same() {
-    let machine = Machine::new();
-    let stream = machine.stream();
-    let tracer = machine.tracer();
+    let (machine, tracer, [stream]) = traced();
     machine.advance(Duration::from_millis(100));
     for name in ["one", "other"] {
         work(&machine, &tracer, &stream, name, Duration::from_millis(1));
@@ -497,9 +472,7 @@ fn a_span_without_a_later_anchor_is_given_all_the_same() {
 
 #[test]
 fn a_failed_context_is_an_error_and_no_panic() {
-    let machine = Machine::new();
-    let stream = machine.stream();
-    let tracer = machine.tracer();
+    let (machine, tracer, [stream]) = traced();
     work(&machine, &tracer, &stream, "before", Duration::ZERO);
     let open = tracer.span(&stream, "open").unwrap();
     machine.soft.busy(&stream, Duration::from_secs(1));
@@ -516,9 +489,7 @@ fn a_failed_context_is_an_error_and_no_panic() {
 /// In virtual time the days of a span's anchors are let go.
 #[test]
 fn old_anchors_are_let_go() {
-    let machine = Machine::new();
-    let stream = machine.stream();
-    let tracer = machine.tracer();
+    let (machine, tracer, [stream]) = traced();
     let _open = tracer.span(&stream, "open").unwrap();
     for _ in 0..1000 {
         work(&machine, &tracer, &stream, "span", Duration::from_millis(1));
@@ -532,9 +503,7 @@ fn old_anchors_are_let_go() {
 /// Both ends of a span see to it that there is an anchor near them: a span may be long.
 #[test]
 fn the_begin_of_a_span_records_an_anchor_when_one_is_due() {
-    let machine = Machine::new();
-    let stream = machine.stream();
-    let tracer = machine.tracer();
+    let (machine, tracer, [stream]) = traced();
     for (pause, expected) in [(0, 1), (10, 1), (300, 2), (10, 1), (300, 2)] {
         machine.advance(Duration::from_millis(pause));
         machine.events();
