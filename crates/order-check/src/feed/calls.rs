@@ -161,6 +161,11 @@ impl<O: Observer> CallFeed<O> {
         Call::clone(&self.call)
     }
 
+    /// The number of the call under way.
+    pub fn call_number(&self) -> u64 {
+        self.call.number
+    }
+
     /// A call goes on after it has waited: it is the current call again.
     pub fn resume(&mut self, caller: Call) {
         self.set_current(caller);

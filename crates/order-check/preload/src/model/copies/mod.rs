@@ -174,7 +174,7 @@ pub(crate) fn submitted(watch: &mut Watch, stream: StreamId, id: Option<u64>, al
 /// A stream writes what may be a flag.
 pub(crate) fn wrote_few(watch: &Watch, stream: StreamId) {
     let is_captured = watch.feed.capture_of(stream).is_some();
-    signals::wrote_few((!is_captured).then(|| (stream, watch.feed.caller().number)));
+    signals::wrote_few((!is_captured).then(|| (stream, watch.feed.call_number())));
 }
 
 /// The call has returned: which work is over by then.

@@ -70,17 +70,15 @@ pub(crate) fn submitted(
 ) {
     watch.feed.work(stream, accesses);
     let launch = accesses.first().and_then(Access::launch);
+    let is_captured = watch.feed.capture_of(stream).is_some();
     if let Some(kernel) = watch.kernels.by_handle.get(&function) {
-        let is_captured = watch.feed.capture_of(stream).is_some();
-        let call = (!is_captured).then(|| (stream, watch.feed.caller().number));
+        let call = (!is_captured).then(|| (stream, watch.feed.call_number()));
         signals::launched(&kernel.code, call, launch, of_host);
         if of_host && (is_captured || !watch.pinned.is_on()) {
             signals::unwatched();
         }
     }
-    if watch.feed.capture_of(stream).is_some()
-        && accesses.iter().any(|access| access.kind == AccessKind::Write)
-    {
+    if is_captured && accesses.iter().any(|access| access.kind == AccessKind::Write) {
         watch.graphs.add(&watch.feed, stream, Node::Work);
     }
     if !of_host {
