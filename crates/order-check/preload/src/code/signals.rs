@@ -119,8 +119,9 @@ struct Seen {
     writes: Vec<(Option<u64>, u64)>,
     /// Launches with a flag, and copies by which the host may have polled it.
     polled: VecDeque<[u64; 2]>,
-    /// The last accesses of the host to memory that is watched.
-    touched: [u64; 2],
+    /// The last accesses of the host to memory that is watched, in rising order, and the last one before.
+    touched: VecDeque<u64>,
+    touched_before: u64,
     /// Whether some such memory could not be watched.
     is_unwatched: bool,
 }
@@ -130,7 +131,8 @@ const NOTHING: Seen = Seen {
     are_more: false,
     writes: Vec::new(),
     polled: VecDeque::new(),
-    touched: [0; 2],
+    touched: VecDeque::new(),
+    touched_before: 0,
     is_unwatched: false,
 };
 
@@ -181,7 +183,10 @@ pub(crate) fn wrote_few(call: Option<(StreamId, u64)>) {
 /// The host has accessed memory that a kernel or a copy may still use.
 pub(crate) fn touched(number: u64) {
     if let Ok(mut seen) = SEEN.lock() {
-        seen.touched = [seen.touched[1], number];
+        seen.touched.push_back(number);
+        if seen.touched.len() > KERNELS {
+            seen.touched_before = seen.touched.pop_front().unwrap_or(u64::MAX);
+        }
     }
 }
 
@@ -223,8 +228,12 @@ pub(crate) fn may_order(work: Side<'_>, other: Side<'_>) -> Option<&'static str>
         let seen = SEEN.lock().ok()?;
         let mut polled = seen.polled.iter();
         let is_polled = polled.any(|[launch, copy]| *launch >= work.number && *copy < other.number);
-        let is_touched = |number: &u64| *number > work.number && *number != other.number;
-        let touched = seen.is_unwatched || seen.touched.iter().any(is_touched);
+        // What the host has seen after the other side was no reason to come to it.
+        let is_touched =
+            |number: &u64| (work.number.saturating_add(1)..other.number).contains(number);
+        let touched = seen.is_unwatched
+            || seen.touched_before > work.number
+            || seen.touched.iter().any(is_touched);
         if seen.are_more {
             return Some(SIGNALS);
         }

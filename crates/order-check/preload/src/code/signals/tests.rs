@@ -194,10 +194,12 @@ fn a_plain_store_is_a_signal_if_the_host_has_looked() {
     };
     let host = Side { stream: None, number: 9, launch: None };
     type Look = fn();
-    let looks: [(&str, Look, bool); 5] = [
+    let looks: [(&str, Look, bool); 7] = [
         ("not at all", || (), false),
         ("only now", || touched(9), false),
         ("before", || touched(3), false),
+        ("later", || [9, 11, 12].into_iter().for_each(touched), false),
+        ("meanwhile, and often later", || (7..20_000).for_each(touched), true),
         ("meanwhile", || [7, 9].into_iter().for_each(touched), true),
         ("as nobody knows", unwatched, true),
     ];
