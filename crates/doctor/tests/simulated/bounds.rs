@@ -109,9 +109,10 @@ fn containers() {
 
 #[test]
 fn services_and_sandboxes() {
-    // A user's own session is no service.
+    // What a user's own manager has started is no service.
     let groups = |text| Machine::whole("groups").file("/proc/self/cgroup", text);
-    works(groups("0::/user.slice/user@1000.service\n"), Container, Good, "none detected");
+    let found = groups("0::/user.slice/user@1000.service\n").driver(SoftDriver::builder());
+    assert!(!found.0.to_string().contains("the service"), "{}", found.0);
     works(groups("0::/a/app.service\n"), Container, Good, "the service app.service");
     let mounted = |name, points: &str| {
         let machine = Machine::whole(name).file("/proc/self/mounts", points);
@@ -216,7 +217,44 @@ fn kernel_modules() {
     let log = "6,1,1,-;NVRM: GPU 1: RmInitAdapter failed! (1)\n\
                6,2,2,-;NVRM: GPU 2: RmInitAdapter failed! (2)\n";
     let machine = Machine::whole("log").file("/dev/kmsg", log);
-    machine.init(999).finds(Check::Log, Wrong, "NVRM: GPU 2: RmInitAdapter failed! (2)");
+    let found = machine.init(999);
+    let said = |finding: &Finding| finding.text() == "NVRM: GPU 2: RmInitAdapter failed! (2)";
+    assert!(found.0.findings().iter().any(said), "{}", found.0);
+    // Only words of numbers are versions.
+    let line = "NVRM version: NVIDIA UNIX x86.64 v1.2 Kernel Module  570.1.1  Release Build\n";
+    let machine = Machine::whole("words").file("/proc/driver/nvidia/version", line);
+    fails(machine, Module, Wrong, "570.1.1, but the library is 580.159.04");
+    // What a container has of a host's settings is not the host's.
+    let machine = Machine::whole("excluded").without("/proc/driver/nvidia/version");
+    let machine = machine.file("/etc/modprobe.d/off.conf", "blacklist nvidia\n");
+    let machine = machine.refuses(DENIED, ENXIO).refuses("/dev/nvidia-uvm", ENXIO);
+    let machine = machine.refuses("/dev/nvidia0", ENXIO);
+    begins(&machine.init(100), "Remove the line that excludes nvidia");
+    begins(&machine.file("/.dockerenv", "").init(100), "On the host, run `sudo modprobe nvidia`");
+}
+
+#[test]
+fn devices_and_drivers() {
+    let machine = Machine::whole("mig");
+    let soft = SoftDriver::new();
+    let mut probe = Probe::ask(&machine.system, Ok(soft.driver()), false);
+    probe.devices[0].name = String::from("NVIDIA H100 MIG 1g.10gb");
+    let found = Found::new(&machine.system, &probe);
+    found.finds(Devices, Note, "a part of a GPU (MIG)");
+    // A file of the system ends with a line.
+    let hmm = "/sys/module/nvidia_uvm/parameters/uvm_disable_hmm";
+    for (value, advice) in [("1\n", "Reboot, and if that"), ("0\n", "Write `options nvidia_uvm")] {
+        let machine = Machine::whole("hmm").file(hmm, value);
+        let soft = SoftDriver::builder().init_result(CUresult(3)).build();
+        let mut probe = Probe::ask(&machine.system, soft.try_driver(&LoadOptions::new()), false);
+        probe.separate = true;
+        begins(&Found::new(&machine.system, &probe), advice);
+    }
+    let board = Machine::whole("tegra").file("/etc/nv_tegra_release", "");
+    works(board, Nodes, Good, "/dev/nvidia0, /dev/nvidiactl");
+    let wsl = Machine::bare("wsl").file("/proc/version", "Linux version 5-microsoft-WSL2\n");
+    let wsl = wsl.file("/dev/dxg", "").file("/usr/lib/wsl/lib/libcuda.so.1", "x");
+    works(wsl, Wsl, Good, "WSL 2 with /dev/dxg");
 }
 
 /// The advice that comes first, of two that fit.
@@ -239,6 +277,15 @@ fn what_comes_first() {
     // A fabric manager that runs has not made the GPUs ready.
     let machine = machine.file("/proc/77/comm", "nv-fabricmanage\n");
     machine.init(802).finds(Fabric, Wrong, "runs, but has not made the GPUs ready");
+    // What is wrong with a library that a variable names, and no other one is tried.
+    let named = Machine::whole("variable");
+    let library = named.root.join("nowhere/libcuda.so.1").display().to_string();
+    named.env("CUDA_EVENTS_DRIVER", &library).no_library().next_and_then(
+        "Unset CUDA_EVENTS_DRIVER, or set it to the absolute path of a driver library.",
+        &[],
+    );
+    let machine = Machine::whole("no-pipe").folder("/tmp/nvidia-mps");
+    machine.init(805).finds(Mps, Wrong, "it has no pipe of a control daemon");
     // A daemon of the host's is not gone because its process cannot be seen.
     let machine = Machine::whole("mps").file("/tmp/nvidia-mps/control", "");
     let machine = machine.file("/tmp/nvidia-mps/nvidia-cuda-mps-control.pid", "77\n");
