@@ -419,9 +419,8 @@ mod tests {
     fn the_list_of_waits_stays_short() {
         let _alone = lock(&ALONE);
         let soft = SoftDriver::builder().devices(2).build();
-        let driver = driver(&soft);
         let [one, two] =
-            [0, 1].map(|at| Device::new(driver, at).and_then(Context::primary).unwrap());
+            [0, 1].map(|at| Device::new(soft.driver(), at).and_then(Context::primary).unwrap());
         let (host, held, waiting) = (HostTimeline::new(&one).unwrap(), stream(&two), stream(&two));
         host.wait_ahead(&held, host.completed() + 1000).unwrap();
         for _ in 0..64 {

@@ -267,15 +267,9 @@ mod tests {
 
     /// A driver that shares no memory keeps none.
     #[test]
-    #[allow(unsafe_code)]
     fn what_cannot_be_shared_is_freed() {
         let soft = cuda_soft_driver::SoftDriver::new();
-        // SAFETY: the software driver has the driver's ABI, and its functions are part of this
-        // program.
-        let driver = unsafe {
-            Driver::from_resolver(&mut |name| soft.resolve(name), &LoadOptions::new()).unwrap()
-        };
-        let context = Device::new(driver, 0).and_then(Context::primary).unwrap();
+        let context = Device::new(soft.driver(), 0).and_then(Context::primary).unwrap();
         for call in ["cuMemsetD8Async*", "cuIpcGetMemHandle", "cuStreamWriteValue64*"] {
             let fault = cuda_soft_driver::Fault::on(call).once();
             soft.inject(fault.answer(cuda_soft_driver::abi::CUresult(801)));

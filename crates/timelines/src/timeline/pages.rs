@@ -402,18 +402,12 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     #[cfg_attr(miri, ignore = "Miri has no fork")]
-    #[allow(unsafe_code)]
     fn a_forked_child_takes_no_lock() {
         use std::os::fd::AsFd;
 
         cuda_events_test_support::own_process!();
         let soft = cuda_soft_driver::SoftDriver::new();
-        // SAFETY: the software driver has the driver's ABI, and its functions are part of this
-        // program.
-        let driver = unsafe {
-            Driver::from_resolver(&mut |name| soft.resolve(name), &LoadOptions::new()).unwrap()
-        };
-        let context = Device::new(driver, 0).and_then(Context::primary).unwrap();
+        let context = Device::new(soft.driver(), 0).and_then(Context::primary).unwrap();
         let file = crate::TimelineFile::new(&context).unwrap();
         let shared = HostTimeline::shared(&file).unwrap();
         let sent = file.as_fd().try_clone_to_owned().unwrap();
