@@ -82,7 +82,8 @@ fn a_kernel_with_a_fence_or_a_strong_store_may_signal() {
         ("    st.global.cg.f32 [%out], %value;", true),
         ("    st.global.cs.f32 [%out], %value;", false),
         ("    st.volatile.shared.f32 [%out], %value;", false),
-        ("    red.global.add.f32 [%out], %value;", true),
+        ("    red.global.add.u32 [%out], 1;", true),
+        ("    red.global.add.f32 [%out], %value;", false),
         ("    membar.sys;\n    st.global.f32 [%out], %value;", true),
         ("    fence.acq_rel.sys;\n    st.global.f32 [%out], %value;", true),
     ] {
@@ -363,6 +364,12 @@ fn strong_accesses_are_told_from_weak_ones() {
         (80, 0x000f_e200_0c10_1904_0000_0005_0200_7986, "STG.E"),
         (90, 0x001f_e200_0c00_1904_0000_0005_0200_7986, "STG.E.EF"),
         (120, 0x002f_e200_0c10_1904_0000_0007_0200_7986, "STG.E"),
+        (80, 0x000e_a200_081e_e7c4_0000_0007_0203_79a8, "ATOMG.E.ADD.F32.FTZ.RN.STRONG.GPU"),
+        (80, 0x000e_a200_0810_e9c4_0000_0005_0205_798a, "ATOM.E.ADD.F16x2.RN.STRONG.GPU"),
+        (80, 0x000f_e200_0c10_ed84_0000_0004_0200_798e, "RED.E.ADD.F64.RN.STRONG.GPU"),
+        (90, 0x0011_6200_0810_e1c4_0000_0005_0205_79a2, "ATOM.E.ADD.F16x2.RN.STRONG.GPU"),
+        (90, 0x001e_ac00_081e_f3c4_0000_0007_0203_79a3, "ATOMG.E.ADD.F32.FTZ.RN.STRONG.GPU"),
+        (120, 0x001f_e200_0c12_ff04_0000_0004_0200_79a6, "REDG.E.ADD.F64.RN.STRONG.GPU"),
     ];
     let strong = [
         (80, 0x000e_a400_0c1f_5900_0000_0004_0200_7981, "LDG.E.STRONG.SYS"),
@@ -372,7 +379,10 @@ fn strong_accesses_are_told_from_weak_ones() {
         (90, 0x000e_a800_081e_e1c4_0000_00ff_0207_09a8, "ATOMG.E.ADD.STRONG.GPU"),
         (80, 0x000f_e200_0c11_5904_0000_0005_0200_7986, "STG.E.STRONG.SYS"),
         (90, 0x001f_e200_0c10_f904_0000_0005_0200_7986, "STG.E.STRONG.GPU"),
+        (80, 0x000f_e200_0c10_e584_0000_0004_0200_098e, "RED.E.ADD.64.STRONG.GPU"),
+        (80, 0x000e_6400_001e_e106_0000_0005_0206_738b, "ATOM.E.CAS.STRONG.GPU"),
         (100, 0x001f_e200_0811_8904_0000_0000_ff00_7986, "STG.E.MMIO.SYS"),
+        (120, 0x004e_a200_081e_f104_8000_0009_0203_09a8, "ATOMG.E.ADD.STRONG.GPU"),
         (120, 0x001f_e200_0c10_b904_0000_0005_0200_7986, "STG.E.STRONG.SM"),
     ];
     let all = weak.map(|of| (of, false)).into_iter().chain(strong.map(|of| (of, true)));

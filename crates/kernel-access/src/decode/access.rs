@@ -71,7 +71,8 @@ pub struct Access {
     /// Where, if it is known how it is computed: not of textures and surfaces, which have a handle.
     pub address: Option<Address>,
     /// It is meant for what other threads do at the same time, as a flag's: a load or store that is
-    /// `volatile`, `relaxed`, `acquire` or `release`, and each atomic operation.
+    /// `volatile`, `relaxed`, `acquire` or `release`, and each atomic operation on integers. Nobody waits
+    /// for a sum of floats.
     pub strong: bool,
     /// It loads one or two bytes with their sign. The others are loaded without.
     pub signed: bool,
@@ -262,7 +263,7 @@ fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
         Read | Write if !is_bulk => {
             matches!(space, Global | Generic) && !matches!(bits.field(77, 81), 0 | 4)
         }
-        _ => matches!(kind, Atomic | Reduce) && !is_bulk,
+        _ => matches!(kind, Atomic | Reduce) && !is_bulk && !is_of_floats(bits),
     };
     let signed =
         kind == Read && bytes < 4 && super::compute::width(bits).is_none_or(|width| width.1);
@@ -333,6 +334,15 @@ fn floats(bits: Bits) -> Option<u8> {
         2 | 5 | 11 => 16,
         _ => return None,
     })
+}
+
+/// Whether an atomic operation or a reduction is one of floats, before sm_90 by its type.
+fn is_of_floats(bits: Bits) -> bool {
+    match bits.number() {
+        0x1a2 | 0x1a3 | 0x1a6 => true,
+        0x18a | 0x18e | 0x1a8 => matches!(bits.field(73, 76), 3 | 4 | 6),
+        _ => false,
+    }
 }
 
 /// A store to generic memory without uniform registers has its fields at other places.

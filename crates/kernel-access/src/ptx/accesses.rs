@@ -313,7 +313,13 @@ impl<'a> Translator<'_, 'a> {
         let (count, of) = self.elements(name)?;
         let Place::Memory(space) = place(name) else { return self.operands() };
         let bytes = count as u32 * (of.bits / 8);
-        Ok((self.access(kind, space, bytes, address, 0)?, of.bits))
+        let mut access = self.access(kind, space, bytes, address, 0)?;
+        if of.is_float()
+            && let Operation::Access(access) = &mut access
+        {
+            access.strong = false;
+        }
+        Ok((access, of.bits))
     }
 
     /// Each register that is written to memory, with a last one that is none: so they are more than

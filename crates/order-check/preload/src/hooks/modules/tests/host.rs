@@ -199,8 +199,9 @@ fn flags() {
     assert!(text != weak && weak != strong);
     let why = "waits: its accesses are those of a flag";
     // An atomic operation writes, too: the memory stays closed once the kernel is known.
-    let atomic = weak.replace("st.global.f32 [%out]", "red.global.add.f32 [%out]");
-    for (text, certain) in [(weak, true), (strong, false), (atomic, false)] {
+    let atomic = weak.replace("st.global.f32 [%out]", "red.global.add.u32 [%out]");
+    let sum = weak.replace("st.global.f32 [%out]", "red.global.add.f32 [%out]");
+    for (text, certain) in [(weak, true), (strong, false), (atomic, false), (sum, true)] {
         let [a, _] = with_host("", (text + "\0").into_bytes());
         let memory = pages(Memory::Managed);
         launch(WAITS, a, &[INPUT, INPUT + 1024, memory]);

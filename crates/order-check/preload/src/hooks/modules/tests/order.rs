@@ -405,8 +405,10 @@ pub(super) fn work_behind_a_kernel_that_waits() {
     }
     // The host polls the flag of a kernel by copies, and goes on once it is set.
     let strong = weak.replace("st.global.u32 [%slots]", "st.release.gpu.global.u32 [%slots]");
+    let sum = weak.replace("st.global.u32 [%slots]", "red.global.add.f32 [%slots]");
+    assert_ne!(sum, weak);
     for (text, polls, is_ordered) in
-        [(&weak, true, false), (&strong, true, true), (&strong, false, false)]
+        [(&weak, true, false), (&strong, true, true), (&strong, false, false), (&sum, true, false)]
     {
         let [a, b] = with_image("", text.clone().into_bytes());
         fills(a);
