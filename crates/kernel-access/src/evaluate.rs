@@ -60,6 +60,8 @@ pub(crate) struct Seen {
     pub(crate) others: Words,
     /// It is a copy of tiles, and where these begin does not depend on memory.
     pub(crate) is_tile: bool,
+    /// It is a bulk copy, and memory says how many bytes it has, or nothing does.
+    pub(crate) is_of_any_size: bool,
     /// It is of what only this launch has, and of no other memory: it reads the parameters, or is where the
     /// blocks of a cooperative launch meet.
     pub(crate) is_of_launch: bool,
@@ -75,6 +77,7 @@ impl Seen {
             bases: Words::new(),
             others: Words::new(),
             is_tile: false,
+            is_of_any_size: false,
             is_of_launch: false,
         }
     }

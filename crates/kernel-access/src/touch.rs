@@ -369,8 +369,9 @@ pub fn may_touch(code: &Code, launch: &Launch) -> Result<Vec<Span>, Unknown> {
         .map_err(Unknown::Parameters)?;
     let found = evaluate(code, Some(launch), true)?;
     let mut spans: Vec<Span> = Vec::new();
-    for Seen { at, access, bounds, gaps, others, is_tile, is_of_launch, .. } in found.accesses {
-        if is_of_launch {
+    for seen in found.accesses {
+        let Seen { at, access, bounds, gaps, others, is_tile, is_of_any_size, .. } = seen;
+        if seen.is_of_launch {
             continue;
         }
         let count = i128::from(access.bytes);
@@ -382,8 +383,9 @@ pub fn may_touch(code: &Code, launch: &Launch) -> Result<Vec<Span>, Unknown> {
             (Some(_), Some(low)) => gaps.iter().filter_map(|gaps| rows(gaps, count, low)).collect(),
             _ => Vec::new(),
         };
-        // Otherwise which part of a tensor is copied is not known, as with an index from memory.
-        let is_unknown = access.space == Space::Tensor && !is_tile;
+        // Otherwise which part of a tensor is copied is not known, as with an index from memory. Neither is
+        // how far a bulk copy of any size goes.
+        let is_unknown = access.space == Space::Tensor && !is_tile || is_of_any_size;
         let from_memory = is_unknown || others.iter().any(|word| word == MEMORY);
         // A function that is called from several places has several.
         match spans.iter_mut().find(|span| span.at == at) {

@@ -26,6 +26,9 @@ const MASKED: u128 = STORE | 1 << 84; // UBLKCP.G.S.DST_G_BYTE_MASK [UR4], [UR10
 const REDUCE: u128 = 0x0011_d800_0800_040c_0000_0004_0a00_73bb; // UBLKRED.G.S.ADD [UR4], [UR10], UR12
 const AHEAD: u128 = 0x0003_e200_0800_000c_0000_0000_0600_73bc; // UBLKPF.L2 [UR6], UR12
 const SHARED: u128 = 0x0011_d800_0800_060c_0000_000a_0400_73ba; // UBLKCP.S.S [UR10], [UR4], UR12
+const TABLE: u128 = 0x000e_2200_0000_0a00_0000_8400_ff02_7b82; // LDC.64 R2, c[0x0][0x210]
+const READ: u128 = 0x000e_a400_0c1e_1900_0000_0004_0200_7981; // LDG.E R0, desc[UR4][R2.64]
+const UNIFORM: u128 = 0x000f_e200_000e_0000_0000_0000_000c_72ca; // R2UR UR12, R0
 const END: u128 = 0x000f_ea00_0380_0000_0000_0000_0000_794d; // EXIT
 
 const FROM_AT: u64 = 0x7f12_0000_0000;
@@ -114,6 +117,26 @@ fn a_size_that_is_not_known_has_an_end() {
     let run = execute(&code, &launch(None), [0; 3], [0; 3], &mut |_, _| None, 100);
     assert_eq!((run.touched.len(), run.missing.len()), (0, 4));
     assert!(surely_touched(&code, &launch(None)).is_empty());
+}
+
+/// Where the copy ends depends on memory then, as an index from there has the bounds of its type.
+#[test]
+fn a_size_from_memory_says_so() {
+    let spans = |copies: &[u128]| {
+        may_touch(&code(copies).expect("known"), &launch(Some(64))).expect("known")
+    };
+    for (copies, from_memory) in [
+        (&[TABLE, READ, UNIFORM, LOAD][..], true),
+        (&[TABLE, READ, UNIFORM, STORE], true),
+        (&[TABLE, READ, LOAD], false),
+    ] {
+        let all = spans(copies);
+        let [read, copy] = all.as_slice() else { panic!("{all:?}") };
+        assert_eq!((read.from_memory, copy.from_memory), (false, from_memory), "{copies:x?}");
+    }
+    // Nobody says it.
+    let unknown = may_touch(&code(&[LOAD]).expect("known"), &launch(None)).expect("known");
+    assert!(unknown[0].from_memory);
 }
 
 /// What is at the words of the parameters in any launch.

@@ -62,7 +62,8 @@ impl Evaluator<'_> {
                 Some(Ok(form)) => {
                     seen.bounds = self.symbols.bounds(&form, &state.facts);
                     if let Some(count) = access.count {
-                        seen.bounds.1 = self.last_of(state, &form, (count, access.bytes.into()));
+                        (seen.bounds.1, seen.is_of_any_size) =
+                            self.last_of(state, &form, (count, access.bytes.into()));
                     } else if let (Some(_), (Some(_), Some(_))) = (self.launch, seen.bounds) {
                         let bytes = i128::from(access.bytes);
                         seen.gaps = self.symbols.gaps(&form, &state.facts, bytes);
@@ -146,20 +147,26 @@ impl Evaluator<'_> {
     }
 
     /// Where the last of so many bytes may be of those that follow each other as often as the lower half
-    /// of the register says.
+    /// of the register says, and whether the launch and the code do not say how often.
     fn last_of(
         &mut self,
         state: &State,
         first: &Form,
         (count, bytes): (Register, i128),
-    ) -> Option<i128> {
+    ) -> (Option<i128>, bool) {
+        const MOST: i128 = 0xffff;
         let count = self.register(state, count);
-        let last = match self.masked(state, &count, 0xffff) {
-            Some(count) => first.plus(bytes, &count)?.and(-bytes)?,
-            None => first.and(bytes * 0xfffe)?,
+        let is_from_memory = self.words_of(&[&count]).iter().any(|word| word == MEMORY);
+        let counted = self.masked(state, &count, MOST as u32);
+        let bounds = counted.as_ref().map(|count| self.symbols.bounds(count, &state.facts));
+        let is_bounded = matches!(bounds, Some((Some(low), Some(high))) if high - low < MOST);
+        let last = match counted {
+            Some(count) => first.plus(bytes, &count).and_then(|end| end.and(-bytes)),
+            None => first.and(bytes * (MOST - 1)),
         };
-        let [first, last] = [first, &last].map(|form| self.symbols.bounds(form, &state.facts).1);
-        first.zip(last).map(|(first, last)| first.max(last))
+        let high = |form: &Form| self.symbols.bounds(form, &state.facts).1;
+        let last = high(first).zip(last.as_ref().and_then(high));
+        (last.map(|(first, last)| first.max(last)), is_from_memory || !is_bounded)
     }
 
     /// An access by a tensor map: of one among the parameters a launch says where the tensor is.
