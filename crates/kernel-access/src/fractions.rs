@@ -151,6 +151,10 @@ fn block(code: &[Instruction], first: usize) -> Option<Vec<Instruction>> {
     // Threads that meet where the caller says would leave the function.
     (returns && has_fractions && waited.is_subset(&set)).then_some(())?;
     registers.remove(&Register::Zero);
+    // Which constant that is depends on what the function writes, and is not what it would be before.
+    let is_chosen =
+        |one: &Operand| matches!(one, Operand::Constant { index, .. } if registers.contains(index));
+    (!constants.iter().any(is_chosen)).then_some(())?;
     // What is not written on some way is what it was.
     read.extend(&registers);
     read.remove(&Register::Zero);

@@ -102,3 +102,22 @@ fn other_functions_are_followed() {
 fn a_function_in_which_threads_of_the_caller_meet_is_followed() {
     called(&[ADD_ELSEWHERE, MEET]);
 }
+
+/// A function that loads a parameter by an index of its own.
+#[test]
+fn what_a_function_loads_by_an_index_may_be_in_its_results() {
+    const ZERO: u128 = 0x000f_e400_0000_0f00_0000_00ff_0009_7202; // MOV R9, RZ
+    const OTHER: u128 = 0x000f_e200_0000_0f00_0000_0010_0009_7802; // MOV R9, 0x10
+    const INDEXED: u128 = PAIR & !(0xff << 24) | 9 << 24; // LDC.64 R4, c[0x0][R9+0x210]
+    const ADD_BEHIND: u128 = ADD & !(0xff << 16) | 10 << 16; // FADD R10, R4, 1
+    let call = 0x021f_ea00_03c0_0000_0000_0000_0000_7944 | (2 * 4) << 16;
+    let back = BACK - (2 << 32);
+    for (index, word) in [(NOTHING, 0), (OTHER, 2)] {
+        let program = [ZERO, call, STORE_THERE, END, index, INDEXED, ADD_BEHIND, back];
+        let bytes: Vec<u8> = program.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let image = cubin(90, 7, &[("kernel", &bytes, &[(0, 8), (8, 8), (16, 8)])]);
+        let cubin = Cubin::parse(&image).expect("an image");
+        let code = Code::new(90, &cubin.kernels[0]).unwrap_or_else(|error| panic!("{error}"));
+        assert!(summary(&code).expect("known").words[word].uses.written, "{word}");
+    }
+}
