@@ -68,10 +68,11 @@ impl Recall {
 }
 
 /// Whether a launch may change these bytes of an allocation. Of an access without bounds only the word says
-/// where it is: it may be anywhere in the word's allocation.
+/// where it is: it may be anywhere in the word's allocation, and anywhere if its address comes from memory.
 fn may_change(launch: &Values, Upload { range, memory, .. }: &Upload, time: Time) -> bool {
     let Ok(found) = launch.evaluate(time) else { return true };
     let Ok(bounds) = &found.bounds else { return true };
+    let by_pointers = bounds.summary.memory;
     let writes_in_memory = || {
         let mut words = launch.words().iter().zip(&bounds.summary.words);
         words.any(|(value, word)| {
@@ -80,7 +81,7 @@ fn may_change(launch: &Values, Upload { range, memory, .. }: &Upload, time: Time
     };
     let may_write = |span: &Span| match is_bounded(span) {
         true => span.may_touch(range),
-        false => writes_in_memory(),
+        false => by_pointers.written || by_pointers.atomic || writes_in_memory(),
     };
     bounds.spans.iter().any(|span| !reads(span.kind) && may_write(span))
 }

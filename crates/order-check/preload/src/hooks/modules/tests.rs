@@ -62,6 +62,7 @@ fn findings_about_kernels_with_code() {
     recall::blocks_of_a_table();
     recall::tables_that_change();
     recall::table_in_a_loop();
+    recall::table_behind_a_pointer();
     recall::tables_in_pinned_memory();
     let _ = std::fs::remove_file(log());
 }

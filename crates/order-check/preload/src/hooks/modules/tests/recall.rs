@@ -3,8 +3,8 @@
 use cuda_order_check_engine::{Cell, Compare};
 
 use super::corpus::{
-    CALL, GATHER, INPUT, MEMORY, NONE, OFFSET, PART, RING, UNUSED, found, launch, order, upload,
-    whole, with_image,
+    CALL, GATHER, INPUT, MEMORY, NONE, OFFSET, PART, RING, UNUSED, WAITS, found, launch, order,
+    upload, whole, with_image,
 };
 use crate::call::{Address, Call, Handle, OK};
 use crate::hooks::unmodelled::unmodelled;
@@ -159,6 +159,38 @@ pub(super) fn table_in_a_loop() {
         launch(GATHER, b, &[TABLE, MEMORY, to, 4]);
         upload(a, part);
         assert_eq!(found(), expected, "{part} {to:x}");
+    }
+}
+
+/// A kernel stores where a pointer in memory says, which may be in the table, and another one loads there.
+pub(super) fn table_behind_a_pointer() {
+    let text = |access: &str| {
+        let gather = ".entry gather(.param .u64 index, .param .u64 from, .param .u64 to, .param .u32 n)\n\
+            { .reg .b64 %x, %f, %t, %w; .reg .b32 %i, %v, %r;\n\
+            ld.param.u64 %x, [index]; ld.param.u64 %f, [from]; ld.param.u64 %t, [to];\n\
+            mov.u32 %i, %tid.x; mul.wide.u32 %w, %i, 4; add.u64 %t, %t, %w; add.u64 %x, %x, %w;\n\
+            ld.global.u32 %v, [%x]; mul.wide.u32 %w, %v, 4; add.u64 %w, %w, %f;\n\
+            ld.global.u32 %r, [%w]; st.global.u32 [%t], %r; ret; }\n";
+        let pointer = ".entry waits(.param .u64 all, .param .u64 no, .param .u64 out)\n\
+            { .reg .b64 %a, %p, %o; .reg .b32 %r;\n\
+            ld.param.u64 %a, [all]; ld.param.u64 %o, [out]; ld.global.u64 %p, [%a]; mov.u32 %r, 0;\n";
+        let head = ".version 8.0\n.target sm_90\n.address_size 64\n";
+        [head, gather, pointer, access, " ret; }\n\0"].concat().into_bytes()
+    };
+    for (access, expected) in [
+        (
+            "ld.global.u32 %r, [%p]; st.global.u32 [%o], %r;",
+            &["likely: 2048..2052 3068..3072 reads writes"][..],
+        ),
+        ("st.global.u32 [%p], %r;", &NONE),
+        ("red.global.add.u32 [%p], %r;", &NONE),
+    ] {
+        let [a, b] = with_image("", text(access));
+        table(b, 2);
+        launch(WAITS, b, &[INPUT + 3072, INPUT, INPUT + 3080]);
+        gather(b);
+        upload(a, 2);
+        assert_eq!(found(), expected, "{access}");
     }
 }
 
