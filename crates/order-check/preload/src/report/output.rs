@@ -315,14 +315,13 @@ impl Output {
         if self.held.first().is_some_and(|oldest| oldest.since.elapsed() > HELD_FOR) {
             self.release_held();
         }
-        if self.unsettled.first().is_some_and(|oldest| oldest.since.elapsed() > HELD_FOR) {
-            self.settle_all();
-        }
+        let is_old = |one: &&Unsettled| one.since.elapsed() > HELD_FOR;
+        self.settle(self.unsettled.iter().take_while(is_old).count());
     }
 
     /// Reports the findings that wait for something.
     pub(crate) fn release_all(&mut self) {
-        self.settle_all();
+        self.settle(self.unsettled.len());
         self.release_held();
     }
 
@@ -332,14 +331,20 @@ impl Output {
             return self.judged(report, verdict);
         }
         if self.unsettled.len() >= HELD {
-            self.settle_all();
+            self.settle(1);
         }
         self.unsettled.push(Unsettled { report, verdict, waiting, since: Instant::now() });
     }
 
-    /// Reports the findings for which no signal has come.
-    fn settle_all(&mut self) {
-        for Unsettled { report, verdict, waiting, .. } in std::mem::take(&mut self.unsettled) {
+    /// Reports those of so many findings, the oldest ones, for which no signal has come. For the others one
+    /// may still come.
+    fn settle(&mut self, count: usize) {
+        if count == 0 {
+            return;
+        }
+        let oldest: Vec<Unsettled> =
+            self.unsettled.drain(..count.min(self.unsettled.len())).collect();
+        for Unsettled { report, verdict, waiting, .. } in oldest {
             let verdict = match waiting.iter().find_map(Waiting::ordered) {
                 Some((at, why)) => unless_ordered(&report, verdict, at, why),
                 None => verdict,
@@ -591,7 +596,8 @@ mod tests {
     use cuda_order_check_engine::Backtrace;
 
     use super::{
-        InRegion, NAMES, Possible, REGION, Region, SHOWN, counted, pop_region, push_region,
+        HELD, HELD_FOR, InRegion, NAMES, Possible, REGION, Region, SHOWN, Unsettled, counted,
+        pop_region, push_region,
     };
     use crate::settings::Settings;
 
@@ -647,6 +653,56 @@ mod tests {
             expected.extend((others > 0).then_some(last));
             assert_eq!(lines, Some(expected));
         }
+    }
+
+    /// A finding waits its time for a signal, though an older one has waited long enough, and there are many.
+    #[test]
+    fn a_finding_waits_for_a_signal_beside_older_ones() {
+        use std::time::Instant;
+
+        use cuda_order_check_engine::{Access, Call, Checker, Finding, Op, StreamId, ThreadId};
+
+        use crate::code::kernel::KernelCode;
+        use crate::code::signals::{Side, forget, launched, waiting};
+        use crate::code::verdict::Verdict;
+        let _turn = crate::hooks::tests::TURN.lock();
+        let settings = Settings::from_text("log=/dev/null").expect("it is valid");
+        crate::start::start(&|_| core::ptr::null_mut(), &settings);
+        forget();
+        let code = Arc::new(KernelCode::new("kernel".to_owned(), 90, None));
+        launched(&code, Some((StreamId(2), 5)), None, false);
+        let side = |number| Side { stream: Some(number), number: 2 * number + 2, launch: None };
+        let report = || {
+            let mut checker = Checker::default();
+            for number in [1, 2] {
+                let call = Call::new("cuMemsetD8Async", number, ThreadId(1));
+                let accesses = &[Access::write(0x1000, 64)];
+                checker.apply(call, Op::Work { stream: StreamId(number), accesses });
+            }
+            match checker.take_findings().pop() {
+                Some(Finding::Report(report)) => report,
+                other => panic!("no report: {other:?}"),
+            }
+        };
+        let all = crate::walk::locked(|watch| {
+            let output = watch.feed.observer_mut();
+            let since = Instant::now().checked_sub(2 * HELD_FOR).expect("it runs for long");
+            let (verdict, waiting_for) = (Verdict::Known, Vec::new());
+            let old = Unsettled { report: report(), verdict, waiting: waiting_for, since };
+            output.unsettled.push(old);
+            let judged = |output: &mut super::Output| {
+                let waiting = waiting([side(1), side(2)]);
+                assert!(!waiting.is_empty());
+                output.judged_with(report(), Verdict::Known, waiting);
+            };
+            judged(output);
+            output.begins("cuNext");
+            let beside = output.unsettled.len();
+            (0..HELD).for_each(|_| judged(output));
+            (beside, output.unsettled.len())
+        });
+        forget();
+        assert_eq!(all, Some((1, HELD)));
     }
 
     /// A launch without a stack waits for one that has it; a region is no stack.
