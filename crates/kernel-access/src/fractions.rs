@@ -79,6 +79,7 @@ fn block(code: &[Instruction], first: usize) -> Option<Vec<Instruction>> {
     let (mut returns, mut has_fractions) = (false, false);
     let mut registers = BTreeSet::new();
     let mut predicates: Vec<Predicate> = Vec::new();
+    let mut conditions: Vec<Predicate> = Vec::new();
     let mut read: BTreeSet<Register> = BTreeSet::new();
     let mut constants: Vec<Operand> = Vec::new();
     while let Some(at) = waiting.pop() {
@@ -142,6 +143,11 @@ fn block(code: &[Instruction], first: usize) -> Option<Vec<Instruction>> {
             let all = std::iter::successors(Some(first), |&of| Some(after(of)));
             registers.extend(all.take(count.into()));
         }
+        for read in std::iter::once(&one.guard).chain(&one.predicates_read) {
+            if read.index.is_some() && !conditions.contains(read) {
+                conditions.push(*read);
+            }
+        }
         for written in one.predicates_written.iter().filter(|written| written.index.is_some()) {
             if !predicates.contains(written) {
                 predicates.push(*written);
@@ -166,7 +172,10 @@ fn block(code: &[Instruction], first: usize) -> Option<Vec<Instruction>> {
         destination,
         sources: if operation == Operation::Return { Vec::new() } else { sources.clone() },
         predicates_written: Vec::new(),
-        predicates_read: Vec::new(),
+        predicates_read: match operation {
+            Operation::Return => Vec::new(),
+            _ => conditions.clone(),
+        },
         target: None,
     };
     let mut ranges: Vec<(Register, u8)> = Vec::new();

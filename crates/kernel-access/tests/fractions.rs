@@ -121,3 +121,27 @@ fn what_a_function_loads_by_an_index_may_be_in_its_results() {
         assert!(summary(&code).expect("known").words[word].uses.written, "{word}");
     }
 }
+
+/// A flag may come into a function as a predicate, or be in one that the function writes on a condition.
+#[test]
+fn a_flag_goes_through_a_function_by_a_predicate() {
+    const FLAG: u128 = 0x000e_a800_0c10_f900_0000_0006_0204_7980; // LD.E.STRONG.GPU R4, desc[UR6][R2.64]
+    const OF_FLAG: u128 = COMPARE & !(0xff << 24) | 4 << 24; // ISETP.NE.AND P0, PT, R4, RZ, PT
+    const OF_RESULT: u128 = COMPARE & !(0xff << 24) | 9 << 24 | 1 << 81; // ISETP.NE.AND P1, PT, R9, RZ, PT
+    const ONE: u128 = ADD_ELSEWHERE | 0xff << 24; // FADD R9, RZ, 1
+    let on = |predicate: u128, word: u128| word & !0xf000 | predicate << 12;
+    let call = 0x021f_ea00_03c0_0000_0000_0000_0000_7944 | (4 * 4) << 16;
+    let waits = |function: [u128; 2], decides: u128| {
+        let program = [FLAG, OF_FLAG, call, OF_RESULT, on(decides, branch(1)), STORE, END];
+        let program = [&program[..], &function, &[BACK]].concat();
+        let bytes: Vec<u8> = program.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let image = cubin(90, 7, &[("kernel", &bytes, &[(0, 8)])]);
+        let cubin = Cubin::parse(&image).expect("an image");
+        let code = Code::new(90, &cubin.kernels[0]).unwrap_or_else(|error| panic!("{error}"));
+        assert!(code.instructions().len() > program.len());
+        code.may_wait()
+    };
+    assert!(waits([on(0, ONE), NOTHING], 1), "the result is there on the flag");
+    assert!(!waits([ONE, NOTHING], 1), "the result is always there");
+    assert!(waits([ONE, on(2, COMPARE_FRACTIONS)], 0), "the predicate may be what it was");
+}
