@@ -2,7 +2,7 @@
 //! work before it then, of any stream. Or a kernel polls a flag that the host, a copy or another kernel sets:
 //! work behind it is after what is before that.
 
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -17,6 +17,8 @@ use crate::lock::{Lock, Rank};
 /// Of so many kernels it is known where they were launched first and last, each in so many streams.
 const KERNELS: usize = 4096;
 const STREAMS: usize = 4;
+/// So many may be of modules that are gone before it is looked for them.
+const GONE: usize = 64;
 
 /// The number of a launch that may come at any time, as one of a graph does.
 const ANY_TIME: u64 = u64::MAX;
@@ -67,7 +69,8 @@ impl InStream {
 /// Where a kernel was launched.
 #[derive(Debug)]
 pub(crate) struct Launches {
-    is_known: AtomicBool,
+    /// Whether it is one of those in [`SEEN`]: `NEW`, `LISTED` or `TOO_MANY`.
+    place_in_list: AtomicU8,
     streams: [InStream; STREAMS],
     /// In other streams, and in graphs, which may be launched in any.
     elsewhere: InStream,
@@ -79,10 +82,14 @@ pub(crate) struct Launches {
     last: Lock<Option<Launched>>,
 }
 
+const NEW: u8 = 0;
+const LISTED: u8 = 1;
+const TOO_MANY: u8 = 2;
+
 impl Launches {
     pub(crate) fn new() -> Self {
         Self {
-            is_known: AtomicBool::new(false),
+            place_in_list: AtomicU8::new(NEW),
             streams: [const { InStream::new() }; STREAMS],
             elsewhere: InStream::new(),
             with_host: InStream::new(),
@@ -113,6 +120,10 @@ impl Launches {
 /// What may have a part in such an order.
 struct Seen {
     codes: Vec<Arc<KernelCode>>,
+    /// As many kernels as there are before it is looked for those that are gone.
+    look_at: usize,
+    /// Of the launches before this call not all are in the list.
+    gone_before: u64,
     /// Whether there were more kernels.
     are_more: bool,
     /// The streams of copies and memsets that may set a flag, with the last call of each.
@@ -128,6 +139,8 @@ struct Seen {
 
 const NOTHING: Seen = Seen {
     codes: Vec::new(),
+    look_at: GONE,
+    gone_before: 0,
     are_more: false,
     writes: Vec::new(),
     polled: VecDeque::new(),
@@ -138,6 +151,37 @@ const NOTHING: Seen = Seen {
 
 static SEEN: Lock<Seen> = Lock::new(Rank::Code, NOTHING);
 
+impl Seen {
+    /// Lists a kernel that is launched by this call, if there is room.
+    fn list(&mut self, code: &Arc<KernelCode>, number: u64) -> bool {
+        if self.codes.len() >= self.look_at && number != ANY_TIME {
+            let before = self.codes.len();
+            self.codes.retain(|code| !is_gone(code));
+            // What is gone was over when its module was unloaded, and orders nothing that comes later.
+            if self.codes.len() < before {
+                self.gone_before = number;
+            }
+            self.look_at = GONE.max(2 * self.codes.len());
+        }
+        self.are_more |= self.codes.len() >= KERNELS;
+        if !self.are_more {
+            self.codes.push(code.clone());
+        }
+        !self.are_more
+    }
+}
+
+/// Whether nobody but the list and the last launch has a kernel: its module is unloaded.
+fn is_gone(code: &Arc<KernelCode>) -> bool {
+    let Ok(mut last) = code.launches.last.lock() else { return false };
+    let is_gone = Arc::strong_count(code) == 1 + usize::from(last.is_some());
+    if is_gone {
+        // The launch has the kernel, too.
+        *last = None;
+    }
+    is_gone
+}
+
 /// A kernel is launched by the call with this number, or at any time by a graph. `of_host`: with memory that
 /// the host may access, too.
 pub(crate) fn launched(
@@ -146,26 +190,24 @@ pub(crate) fn launched(
     launch: Option<&Launched>,
     of_host: bool,
 ) {
-    let Launches { is_known, with_host, with_host_before, last, .. } = &code.launches;
+    let Launches { place_in_list, with_host, with_host_before, last, .. } = &code.launches;
     let number = call.map_or(ANY_TIME, |(_, number)| number);
     code.launches.place(call.map(|(stream, _)| stream.0)).add(number);
     if of_host {
         with_host_before.store(with_host.last.load(Ordering::Relaxed), Ordering::Relaxed);
         with_host.add(number);
     }
-    if let Some(launch) = launch
+    if place_in_list.load(Ordering::Relaxed) == NEW
+        && let Ok(mut seen) = SEEN.lock()
+    {
+        let place = if seen.list(code, number) { LISTED } else { TOO_MANY };
+        place_in_list.store(place, Ordering::Relaxed);
+    }
+    if place_in_list.load(Ordering::Relaxed) == LISTED
+        && let Some(launch) = launch
         && let Ok(mut last) = last.lock()
     {
         *last = Some(launch.clone());
-    }
-    if !is_known.load(Ordering::Relaxed)
-        && let Ok(mut seen) = SEEN.lock()
-    {
-        is_known.store(true, Ordering::Relaxed);
-        seen.are_more |= seen.codes.len() == KERNELS;
-        if !seen.are_more {
-            seen.codes.push(code.clone());
-        }
     }
 }
 
@@ -234,7 +276,7 @@ pub(crate) fn may_order(work: Side<'_>, other: Side<'_>) -> Option<&'static str>
         let touched = seen.is_unwatched
             || seen.touched_before > work.number
             || seen.touched.iter().any(is_touched);
-        if seen.are_more {
+        if seen.are_more || work.number.min(other.number) <= seen.gone_before {
             return Some(SIGNALS);
         }
         (seen.codes.clone(), touched, is_polled)
@@ -278,7 +320,9 @@ pub(crate) struct Waiting {
 
 /// Whether one of the sides may be before the other one so. The code of kernels may be decoded for it.
 pub(crate) fn waiting(sides: [Side<'_>; 2]) -> Vec<Waiting> {
-    let Ok((codes, are_more)) = SEEN.lock().map(|seen| (seen.codes.clone(), seen.are_more)) else {
+    let Ok((codes, are_more, gone_before)) =
+        SEEN.lock().map(|seen| (seen.codes.clone(), seen.are_more, seen.gone_before))
+    else {
         return Vec::new();
     };
     let [one, two] = sides;
@@ -294,7 +338,7 @@ pub(crate) fn waiting(sides: [Side<'_>; 2]) -> Vec<Waiting> {
                 streams.extend(all);
             }
         }
-        streams.extend(are_more.then_some(None));
+        streams.extend((are_more || first.number <= gone_before).then_some(None));
         streams.sort_unstable();
         streams.dedup();
         let signals = |launch: &Values| launch.code.has_flags(CANDIDATES).signals;
@@ -344,8 +388,8 @@ impl Waiting {
                 .any(|(stream, [_, last])| last > self.after && counts(stream, last))
         };
         let of_writes = || seen.writes.iter().any(|(stream, last)| counts(*stream, *last));
-        (self.is_signal || seen.are_more || of_writes() || of_kernels())
-            .then_some((self.at, WAITED))
+        let is_unknown = || seen.are_more || self.after <= seen.gone_before;
+        (self.is_signal || is_unknown() || of_writes() || of_kernels()).then_some((self.at, WAITED))
     }
 }
 

@@ -1,12 +1,13 @@
 use std::sync::Arc;
 
-use cuda_order_check_engine::StreamId;
+use cuda_order_check_engine::{Launched, StreamId};
 
 use super::{
-    HOLDS, KERNELS, SIGNALS, STREAMS, Side, WAITED, Waiting, any, forget, launched, may_order,
-    polled, touched, unwatched, waiting, wrote_few,
+    GONE, HOLDS, KERNELS, SEEN, SIGNALS, STREAMS, Side, WAITED, Waiting, any, forget, launched,
+    may_order, polled, touched, unwatched, waiting, wrote_few,
 };
 use crate::code::kernel::KernelCode;
+use crate::code::launch::Values;
 use crate::hooks::tests::TURN;
 
 /// A kernel of which nothing is known, so it may signal what is before it, and hold back what is behind.
@@ -54,6 +55,42 @@ fn launches_count_from_their_calls_on() {
     assert_eq!(beside_host(5000), Some(HOLDS));
     with_host(&code(), 4500);
     assert_eq!(beside_host(5000), Some(SIGNALS), "there are more than it knows");
+    forget();
+}
+
+/// Kernels of modules that are gone are forgotten, and so is what they were launched with. What they ordered is
+/// not known any more; what comes after them they do not order.
+#[test]
+fn kernels_that_are_gone_are_forgotten() {
+    let _turn = TURN.lock();
+    forget();
+    let listed = || SEEN.lock().expect("no panic").codes.len();
+    let lasting = code();
+    in_stream(&lasting, 1, 1);
+    let gone: Vec<_> = (2..GONE as u64 + 1)
+        .map(|at| {
+            let one = code();
+            let values = Values::new(one.clone(), [1; 6], &[1], false);
+            let launch = Launched::new(Arc::new(values));
+            launched(&one, Some((StreamId(1), at)), Some(&launch), true);
+            Arc::downgrade(&one)
+        })
+        .collect();
+    assert_eq!(listed(), GONE);
+    assert!(gone.iter().all(|one| one.strong_count() > 0));
+    with_host(&lasting, 100);
+    assert_eq!(beside_host(200), Some(HOLDS));
+    // Nothing is known of a code without an image, so that which remains may hold back what is behind.
+    let next = code();
+    in_stream(&next, 1, 150);
+    assert_eq!(listed(), 2);
+    assert!(gone.iter().all(|one| one.strong_count() == 0));
+    let between = |one, two| may_order(side(1, one), side(2, two));
+    assert_eq!([between(149, 500), between(500, 150)], [Some(SIGNALS); 2]);
+    assert_eq!(between(151, 500), Some(HOLDS));
+    let waits = |number| waiting([side(1, number), side(2, 500)]).into_iter().find(|it| it.at == 0);
+    assert!(waits(150).is_some_and(|it| it.streams.contains(&None) && it.ordered().is_some()));
+    assert!(waits(151).is_some_and(|it| it.streams == [Some(9)] && it.ordered().is_none()));
     forget();
 }
 

@@ -2,7 +2,7 @@
 
 pub(crate) mod parameters;
 
-use cuda_order_check_engine::{Access, AccessKind, EventId, StreamId};
+use cuda_order_check_engine::{Access, AccessKind, EventId, Launched, StreamId};
 
 use crate::call::{Call, Handle};
 use crate::code::launch::{Sizes, Values};
@@ -67,13 +67,18 @@ pub(crate) fn submitted(
     function: Handle,
     accesses: &[Access],
     of_host: bool,
+    is_captured: bool,
 ) {
     watch.feed.work(stream, accesses);
     let launch = accesses.first().and_then(Access::launch);
-    let is_captured = watch.feed.capture_of(stream).is_some();
-    if let Some(kernel) = watch.kernels.by_handle.get(&function) {
+    // With the launch no look for the kernel is needed.
+    let code = match launch.and_then(Launched::get::<Values>) {
+        Some(values) => Some(&values.code),
+        None => watch.kernels.by_handle.get(&function).map(|kernel| &kernel.code),
+    };
+    if let Some(code) = code {
         let call = (!is_captured).then(|| (stream, watch.feed.call_number()));
-        signals::launched(&kernel.code, call, launch, of_host);
+        signals::launched(code, call, launch, of_host);
         if of_host && (is_captured || !watch.pinned.is_on()) {
             signals::unwatched();
         }

@@ -77,7 +77,7 @@ impl Watch {
                     let of_launch = values.get(begin..end).unwrap_or_default();
                     begin = end;
                     let Watch { feed, pinned, kernels, uploads, .. } = self;
-                    let runs = feed.capture_of(stream).is_none();
+                    let is_captured = feed.capture_of(stream).is_some();
                     let of_host = |word| pinned.of_host(word);
                     let of_host = kernels.addresses(
                         feed,
@@ -85,9 +85,9 @@ impl Watch {
                         (function, sizes),
                         of_launch,
                         &mut accesses,
-                        runs.then_some((uploads, stream)),
+                        (!is_captured).then_some((uploads, stream)),
                     );
-                    kernels::submitted(self, stream, function, &accesses, of_host);
+                    kernels::submitted(self, stream, function, &accesses, of_host, is_captured);
                 }
                 Submitted::Write(accesses) => copies::submitted(self, stream, None, &accesses),
             }
