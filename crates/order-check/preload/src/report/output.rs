@@ -61,6 +61,12 @@ struct Unsettled {
     since: Instant,
 }
 
+impl Unsettled {
+    fn is_old(&self) -> bool {
+        self.since.elapsed() > HELD_FOR
+    }
+}
+
 /// How long a finding is held, and how many are.
 const HELD_FOR: Duration = Duration::from_secs(2);
 const HELD: usize = 64;
@@ -315,8 +321,9 @@ impl Output {
         if self.held.first().is_some_and(|oldest| oldest.since.elapsed() > HELD_FOR) {
             self.release_held();
         }
-        let is_old = |one: &&Unsettled| one.since.elapsed() > HELD_FOR;
-        self.settle(self.unsettled.iter().take_while(is_old).count());
+        if self.unsettled.first().is_some_and(Unsettled::is_old) {
+            self.settle(self.unsettled.iter().take_while(|one| one.is_old()).count());
+        }
     }
 
     /// Reports the findings that wait for something.
@@ -338,10 +345,8 @@ impl Output {
 
     /// Reports those of so many findings, the oldest ones, for which no signal has come. For the others one
     /// may still come.
+    #[cold]
     fn settle(&mut self, count: usize) {
-        if count == 0 {
-            return;
-        }
         let oldest: Vec<Unsettled> =
             self.unsettled.drain(..count.min(self.unsettled.len())).collect();
         for Unsettled { report, verdict, waiting, .. } in oldest {
