@@ -35,7 +35,8 @@ const HOLDS: &str =
 const WAITED: &str =
     "a kernel may wait for it through memory before the other one, and such an order is not seen";
 
-/// The calls that launched a kernel first and last in a stream. No stream has the number `NONE`.
+/// The calls that launched a kernel first and last in a stream. No stream has the number `NONE`. It is
+/// written with the checker's lock alone, so that no two writes meet.
 #[derive(Debug)]
 struct InStream {
     stream: AtomicU64,
@@ -56,8 +57,12 @@ impl InStream {
 
     fn add(&self, number: u64) {
         let first = if number == ANY_TIME { 0 } else { number };
-        self.first.fetch_min(first, Ordering::Relaxed);
-        self.last.fetch_max(number, Ordering::Relaxed);
+        if first < self.first.load(Ordering::Relaxed) {
+            self.first.store(first, Ordering::Relaxed);
+        }
+        if number > self.last.load(Ordering::Relaxed) {
+            self.last.store(number, Ordering::Relaxed);
+        }
     }
 
     fn numbers(&self) -> Option<[u64; 2]> {
@@ -100,10 +105,12 @@ impl Launches {
 
     fn place(&self, stream: Option<u64>) -> &InStream {
         let Some(stream) = stream else { return &self.elsewhere };
-        let is_it = |place: &&InStream| {
-            let order = Ordering::Relaxed;
-            let found = place.stream.compare_exchange(NONE, stream, order, order);
-            found.is_ok() || found == Err(stream)
+        let is_it = |place: &&InStream| match place.stream.load(Ordering::Relaxed) {
+            NONE => {
+                place.stream.store(stream, Ordering::Relaxed);
+                true
+            }
+            other => other == stream,
         };
         self.streams.iter().find(is_it).unwrap_or(&self.elsewhere)
     }
