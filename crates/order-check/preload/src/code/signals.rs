@@ -178,10 +178,12 @@ impl Seen {
     }
 }
 
-/// Whether nobody but the list and the last launch has a kernel: its module is unloaded.
+/// Whether nobody but the list and the last launch has a kernel: its module is unloaded. A graph may launch
+/// its kernels at any time.
 fn is_gone(code: &Arc<KernelCode>) -> bool {
     let Ok(mut last) = code.launches.last.lock() else { return false };
-    let is_gone = Arc::strong_count(code) == 1 + usize::from(last.is_some());
+    let in_graph = code.launches.elsewhere.last.load(Ordering::Relaxed) == ANY_TIME;
+    let is_gone = !in_graph && Arc::strong_count(code) == 1 + usize::from(last.is_some());
     if is_gone {
         // The launch has the kernel, too.
         *last = None;

@@ -91,6 +91,11 @@ fn kernels_that_are_gone_are_forgotten() {
     let waits = |number| waiting([side(1, number), side(2, 500)]).into_iter().find(|it| it.at == 0);
     assert!(waits(150).is_some_and(|it| it.streams.contains(&None) && it.ordered().is_some()));
     assert!(waits(151).is_some_and(|it| it.streams == [Some(9)] && it.ordered().is_none()));
+    // One of a graph stays.
+    forget();
+    launched(&code(), None, None, false);
+    (1..=GONE as u64).for_each(|at| in_stream(&code(), 1, at));
+    assert_eq!(listed(), 2);
     forget();
 }
 
