@@ -68,6 +68,11 @@ impl Values {
         Self { number, memory, ..self.alone() }
     }
 
+    /// Whether there was room for them.
+    pub(crate) fn has_words(&self) -> bool {
+        !matches!(self.words, Words::Missing)
+    }
+
     /// The words of the parameters.
     pub(crate) fn words(&self) -> &[u64] {
         match &self.words {
@@ -79,7 +84,7 @@ impl Values {
 
     /// The launch as the code is evaluated with it.
     pub(crate) fn launch(&self) -> Option<Launch> {
-        if matches!(self.words, Words::Missing) {
+        if !self.has_words() {
             return None;
         }
         let parameters: Vec<u8> = self.words().iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -158,6 +163,7 @@ mod tests {
             last.launch().is_some() && missing.launch().is_none() && missing.words().is_empty()
         );
         assert!(with(8).launch().is_some());
+        assert_eq!([&last, &missing].map(|values| values.has_words()), [true, false]);
         drop((last, missing));
         BOXED.store(before, Ordering::Relaxed);
     }

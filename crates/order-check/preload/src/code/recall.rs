@@ -12,6 +12,7 @@ use std::sync::{Arc, OnceLock};
 use cuda_kernel_access::touch::Span;
 
 use crate::code::evaluated::is_bounded;
+use crate::code::kernel::KernelCode;
 use crate::code::launch::{Values, mix};
 use crate::code::time::Time;
 use crate::code::verdict::reads;
@@ -56,14 +57,16 @@ pub(crate) struct Recalled {
 #[derive(Debug)]
 pub(crate) struct Recall {
     all: Vec<Recalled>,
+    /// The kernels that were launched between, with addresses of any memory.
+    kernels: Vec<Arc<KernelCode>>,
     pub(crate) number: u64,
     with: OnceLock<Option<Arc<Values>>>,
 }
 
 impl Recall {
-    pub(crate) fn new(all: Vec<Recalled>) -> Self {
+    pub(crate) fn new(all: Vec<Recalled>, kernels: Vec<Arc<KernelCode>>) -> Self {
         let number = all.iter().fold(0, |number, one| mix(number, one.upload.number));
-        Self { all, number, with: OnceLock::new() }
+        Self { all, kernels, number, with: OnceLock::new() }
     }
 }
 
@@ -86,6 +89,13 @@ fn may_change(launch: &Values, Upload { range, memory, .. }: &Upload, time: Time
     bounds.spans.iter().any(|span| !reads(span.kind) && may_write(span))
 }
 
+/// Whether a kernel may store where a pointer in memory says, which may be anywhere.
+fn stores_by_pointers(kernel: &Arc<KernelCode>) -> bool {
+    let Ok(code) = kernel.code() else { return true };
+    let Ok(summary) = kernel.summarize(&code) else { return true };
+    summary.memory.written || summary.memory.atomic
+}
+
 impl Values {
     /// The launch with what it finds in memory; `None` if nothing is there for certain, or its threads have
     /// no use for it.
@@ -94,7 +104,8 @@ impl Values {
         let find = || {
             let found = self.evaluate(time).ok()?;
             let spans = &found.bounds.as_ref().ok()?.spans;
-            if !spans.iter().any(|span| span.from_memory || !is_bounded(span)) {
+            let is_by_memory = spans.iter().any(|span| span.from_memory || !is_bounded(span));
+            if !is_by_memory || recall.kernels.iter().any(stores_by_pointers) {
                 return None;
             }
             let is_there = |one: &&Recalled| {

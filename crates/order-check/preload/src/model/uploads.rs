@@ -6,13 +6,14 @@ use std::sync::Arc;
 use cuda_order_check_engine::feed::Memory;
 use cuda_order_check_engine::{Access, AccessKind, StreamId};
 
+use crate::code::kernel::KernelCode;
 use crate::code::launch::Values;
 use crate::code::recall::{Logged, Recall, Recalled, Upload};
 use crate::model::copies::blocks::{Location, Transfer};
 use crate::pinned::bytes;
 use crate::watch::Watch;
 
-/// How many there are, the most bytes of each, and the most launches after one.
+/// How many there are, the most bytes of each, and the most launches and kernels after one.
 const UPLOADS: usize = 16;
 const BYTES: u64 = 16 << 10;
 const LAUNCHES: usize = 64;
@@ -31,6 +32,8 @@ struct Remembered {
 #[derive(Default)]
 pub(crate) struct Uploads {
     all: Vec<Remembered>,
+    /// The kernels that were launched since the first of them. Each may store where memory says.
+    kernels: Vec<Arc<KernelCode>>,
     /// Memory of the host that streams write to: when a copy is submitted, it may not have yet what the copy
     /// reads.
     written_by_streams: Vec<Range<u64>>,
@@ -87,7 +90,11 @@ impl Uploads {
     /// too, if it is not read before.
     pub(crate) fn launched(&mut self, stream: StreamId, values: &mut Values) {
         if self.all.is_empty() {
+            self.kernels.clear();
             return;
+        }
+        if !values.has_words() {
+            return self.forget();
         }
         let found: Vec<Recalled> = self
             .all
@@ -113,7 +120,13 @@ impl Uploads {
             one.launches <= LAUNCHES
         });
         if !found.is_empty() {
-            values.recall = Some(Box::new(Recall::new(found)));
+            values.recall = Some(Box::new(Recall::new(found, self.kernels.clone())));
+        }
+        if !self.kernels.iter().any(|kernel| Arc::ptr_eq(kernel, &values.code)) {
+            match self.kernels.len() {
+                LAUNCHES => self.forget(),
+                _ => self.kernels.push(values.code.clone()),
+            }
         }
     }
 }

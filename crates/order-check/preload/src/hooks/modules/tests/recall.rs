@@ -185,12 +185,15 @@ pub(super) fn table_behind_a_pointer() {
         ("st.global.u32 [%p], %r;", &NONE),
         ("red.global.add.u32 [%p], %r;", &NONE),
     ] {
-        let [a, b] = with_image("", text(access));
-        table(b, 2);
-        launch(WAITS, b, &[INPUT + 3072, INPUT, INPUT + 3080]);
-        gather(b);
-        upload(a, 2);
-        assert_eq!(found(), expected, "{access}");
+        // The pointer is in the table's allocation, or in another one.
+        for memory in [INPUT, MEMORY] {
+            let [a, b] = with_image("", text(access));
+            table(b, 2);
+            launch(WAITS, b, &[memory + 3072, memory, memory + 3080]);
+            gather(b);
+            upload(a, 2);
+            assert_eq!(found(), expected, "{access}");
+        }
     }
 }
 
