@@ -15,7 +15,7 @@ use cuda_events::sys::more::{
 };
 
 use crate::call::{Address, Bytes, Code, Function, Handle};
-use crate::model::host_functions::executions::{Callback, Host, NodeParams};
+use crate::state::executions::{Callback, Host, NodeParams};
 
 cuda_events::__passing!(returns Code);
 

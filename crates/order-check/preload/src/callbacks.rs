@@ -8,11 +8,11 @@ use std::sync::{Arc, PoisonError, TryLockError};
 use crate::call::{Code, Handle, thread};
 use crate::guard;
 use crate::model::host_functions::apply_posted;
-use crate::model::host_functions::executions::{HAVE_POSTED, Host, POSTED, Post, Posted};
 use crate::model::pinned::settle_copies;
-use crate::model::user_objects::destructors::Destructor;
 use crate::pinned::accesses::next_order;
 use crate::pinned::faults::Inside;
+use crate::state::executions::{HAVE_POSTED, Host, POSTED, Post, Posted};
+use crate::state::user_objects::Destructor;
 use crate::watch::WATCH;
 
 /// Runs what the program has given.

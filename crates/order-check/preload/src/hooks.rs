@@ -13,11 +13,11 @@ use run::{Argument, run};
 use crate::abi::{compare, name};
 use crate::call::{Call, Function};
 use crate::lock::{Lock, Rank};
-use crate::model::graphs::by_handle::NodePlace;
-use crate::model::host_functions::executions::Callback;
 use crate::names::{are_hooked, edited, may_order};
 use crate::settings::Settings;
 use crate::start;
+use crate::state::executions::Callback;
+use crate::state::graphs::NodePlace;
 use crate::table::{HOOKED, REAL};
 use crate::{callbacks, guard, thunks};
 

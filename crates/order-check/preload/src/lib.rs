@@ -43,6 +43,7 @@ mod real;
 mod report;
 mod settings;
 mod start;
+mod state;
 mod table;
 mod thunks;
 mod walk;

@@ -23,9 +23,9 @@ use crate::hooks::{
     copies, events, graphs, host_functions as hosts, kernels, memory, modules, streams,
     user_objects, values,
 };
-use crate::model::copies::blocks::{Block, OfBatch};
-use crate::model::host_functions::executions::NodeParams;
-use crate::model::values::pending::Value;
+use crate::state::blocks::{Block, OfBatch};
+use crate::state::executions::NodeParams;
+use crate::state::values::Value;
 
 type Code = c_uint;
 type Handle = usize;

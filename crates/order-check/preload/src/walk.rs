@@ -34,10 +34,10 @@ use crate::guard;
 use crate::model::memory::forget_gone;
 use crate::model::pinned::{host_accesses, settle_copies};
 use crate::model::threads::{note_end, threads_ended};
-use crate::model::under_way::submission::Visible;
 use crate::pinned::faults::Inside;
 use crate::report::candidates::judge_all;
 use crate::report::trace::NUMBER;
+use crate::state::under_way::Visible;
 use crate::watch::{WATCH, Watch};
 
 /// With the checker, and no more: what waits for the next call goes on waiting.

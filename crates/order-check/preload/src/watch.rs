@@ -3,21 +3,21 @@
 use cuda_order_check_engine::feed::Feed;
 
 use crate::lock::{Lock, Rank};
-use crate::model::contexts::Contexts;
-use crate::model::destroyed::Destroyed;
-use crate::model::driver::Questions;
-use crate::model::graphs::by_handle::Graphs;
-use crate::model::kernels::parameters::Kernels;
-use crate::model::memory::allocations::Allocations;
-use crate::model::pinned::regions::Pinned;
-use crate::model::streams::created::Streams;
-use crate::model::under_way::submission::UnderWay;
-use crate::model::uploads::Uploads;
-use crate::model::user_objects::destructors::UserObjects;
-use crate::model::values::pending::Values;
-use crate::model::waiting::operations::Waiting;
 use crate::report::counts::Seen;
 use crate::report::output::Output;
+use crate::state::allocations::Allocations;
+use crate::state::contexts::Contexts;
+use crate::state::destroyed::Destroyed;
+use crate::state::driver::Questions;
+use crate::state::graphs::Graphs;
+use crate::state::kernels::Kernels;
+use crate::state::pinned::Pinned;
+use crate::state::streams::Streams;
+use crate::state::under_way::UnderWay;
+use crate::state::uploads::Uploads;
+use crate::state::user_objects::UserObjects;
+use crate::state::values::Values;
+use crate::state::waiting::Waiting;
 
 pub(crate) struct Watch {
     pub(crate) feed: Feed<Output>,

@@ -11,10 +11,9 @@ use cuda_kernel_access::touch::{Summary, summary};
 
 use crate::code::Reason;
 use crate::code::image::{Image, LONGEST};
-use crate::code::signals::Launches;
+use crate::code::launches::Launches;
 use crate::code::time::{Time, thread_time};
 use crate::lock::{Lock, Rank};
-use crate::model::driver::demangled;
 
 /// The most bytes of a kernel's code, and of the images of its architecture in a fat binary: more would
 /// take long.
@@ -136,6 +135,13 @@ impl KernelCode {
         }
         Ok(code)
     }
+}
+
+/// A function's name as in its source, unless that is very long: templates of templates can be.
+pub(crate) fn demangled(name: &str) -> Option<String> {
+    const LONG: usize = 1000;
+    let name = cpp_demangle::Symbol::new(name).ok()?.demangle().ok()?;
+    (name.len() <= LONG).then_some(name)
 }
 
 /// The kernel's code as the driver chooses it, and how many bytes it has.

@@ -1,12 +1,12 @@
-//! The kernel, the sizes and the parameters of a launch, as long as the checker has an access of it.
+//! The kernel, the sizes and the parameters of a launch, and what memory may hold, as long as the checker has an access of it.
 
+use core::ops::Range;
 use core::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use cuda_kernel_access::code::Launch;
 
 use crate::code::kernel::KernelCode;
-use crate::code::recall::{Recall, Upload};
 use crate::code::reserve;
 
 /// The boxed parameters of all launches together may have so many bytes.
@@ -115,6 +115,59 @@ impl Drop for Words {
         if let Self::Boxed(words) = self {
             BOXED.fetch_sub(size_of_val(&**words), Ordering::Relaxed);
         }
+    }
+}
+
+/// Bytes that a copy has put into memory.
+#[derive(Debug)]
+pub(crate) struct Upload {
+    pub(crate) range: Range<u64>,
+    /// The allocation that they are in.
+    pub(crate) memory: Range<u64>,
+    pub(crate) bytes: Arc<[u8]>,
+    /// Two have one only if they are the same bytes in the same place.
+    pub(crate) number: u64,
+}
+
+impl Upload {
+    pub(crate) fn new(range: Range<u64>, memory: Range<u64>, bytes: Arc<[u8]>) -> Self {
+        let words = bytes.chunks(8).map(|part| {
+            part.iter().rev().fold(part.len() as u64, |word, byte| word << 8 | u64::from(*byte))
+        });
+        let first = mix(mix(range.start, range.end), memory.start);
+        let number = words.fold(first, |number, word| mix(number.rotate_left(23), word));
+        Self { range, memory, bytes, number }
+    }
+}
+
+/// A launch after an upload, with those before it.
+#[derive(Debug)]
+pub(crate) struct Logged {
+    pub(crate) launch: Arc<Values>,
+    pub(crate) before: Option<Arc<Logged>>,
+}
+
+/// An upload that a launch has an address in, and the launches between the two.
+#[derive(Debug)]
+pub(crate) struct Recalled {
+    pub(crate) upload: Arc<Upload>,
+    pub(crate) log: Option<Arc<Logged>>,
+}
+
+/// What a launch may find in memory.
+#[derive(Debug)]
+pub(crate) struct Recall {
+    pub(super) all: Vec<Recalled>,
+    /// The kernels that were launched between, with addresses of any memory.
+    pub(super) kernels: Vec<Arc<KernelCode>>,
+    pub(crate) number: u64,
+    pub(super) with: OnceLock<Option<Arc<Values>>>,
+}
+
+impl Recall {
+    pub(crate) fn new(all: Vec<Recalled>, kernels: Vec<Arc<KernelCode>>) -> Self {
+        let number = all.iter().fold(0, |number, one| mix(number, one.upload.number));
+        Self { all, kernels, number, with: OnceLock::new() }
     }
 }
 

@@ -11,6 +11,7 @@ pub(crate) mod evaluated;
 pub(crate) mod image;
 pub(crate) mod kernel;
 pub(crate) mod launch;
+mod launches;
 mod maps;
 pub(crate) mod nearby;
 pub(crate) mod recall;

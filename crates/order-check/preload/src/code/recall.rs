@@ -3,72 +3,18 @@
 //! A kernel that finds its blocks in a table may be anywhere in a cache, as far as its code says. Most such
 //! tables come from the host, so a thread that is run may read what was uploaded. That is what memory holds if
 //! nothing else has written there since. What surely writes is looked at where the uploads are remembered
-//! ([`uploads`](crate::model::uploads)); a kernel may, so the launches since then are remembered with an
+//! ([`uploads`](crate::state::uploads)); a kernel may, so the launches since then are remembered with an
 //! upload, and are asked only when something depends on it.
 
-use core::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use cuda_kernel_access::touch::Span;
 
 use crate::code::evaluated::is_bounded;
 use crate::code::kernel::KernelCode;
-use crate::code::launch::{Values, mix};
+use crate::code::launch::{Recalled, Upload, Values};
 use crate::code::time::Time;
 use crate::code::verdict::reads;
-
-/// Bytes that a copy has put into memory.
-#[derive(Debug)]
-pub(crate) struct Upload {
-    pub(crate) range: Range<u64>,
-    /// The allocation that they are in.
-    pub(crate) memory: Range<u64>,
-    pub(crate) bytes: Arc<[u8]>,
-    /// Two have one only if they are the same bytes in the same place.
-    pub(crate) number: u64,
-}
-
-impl Upload {
-    pub(crate) fn new(range: Range<u64>, memory: Range<u64>, bytes: Arc<[u8]>) -> Self {
-        let words = bytes.chunks(8).map(|part| {
-            part.iter().rev().fold(part.len() as u64, |word, byte| word << 8 | u64::from(*byte))
-        });
-        let first = mix(mix(range.start, range.end), memory.start);
-        let number = words.fold(first, |number, word| mix(number.rotate_left(23), word));
-        Self { range, memory, bytes, number }
-    }
-}
-
-/// A launch after an upload, with those before it.
-#[derive(Debug)]
-pub(crate) struct Logged {
-    pub(crate) launch: Arc<Values>,
-    pub(crate) before: Option<Arc<Logged>>,
-}
-
-/// An upload that a launch has an address in, and the launches between the two.
-#[derive(Debug)]
-pub(crate) struct Recalled {
-    pub(crate) upload: Arc<Upload>,
-    pub(crate) log: Option<Arc<Logged>>,
-}
-
-/// What a launch may find in memory.
-#[derive(Debug)]
-pub(crate) struct Recall {
-    all: Vec<Recalled>,
-    /// The kernels that were launched between, with addresses of any memory.
-    kernels: Vec<Arc<KernelCode>>,
-    pub(crate) number: u64,
-    with: OnceLock<Option<Arc<Values>>>,
-}
-
-impl Recall {
-    pub(crate) fn new(all: Vec<Recalled>, kernels: Vec<Arc<KernelCode>>) -> Self {
-        let number = all.iter().fold(0, |number, one| mix(number, one.upload.number));
-        Self { all, kernels, number, with: OnceLock::new() }
-    }
-}
 
 /// Whether a launch may change these bytes of an allocation. Of an access without bounds only the word says
 /// where it is: it may be anywhere in the word's allocation, and anywhere if its address comes from memory.

@@ -2,7 +2,7 @@
 //! work before it then, of any stream. Or a kernel polls a flag that the host, a copy or another kernel sets:
 //! work behind it is after what is before that.
 
-use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use core::sync::atomic::Ordering;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -11,17 +11,14 @@ use cuda_order_check_engine::{Launched, StreamId};
 use crate::code::evaluated::Waits;
 use crate::code::kernel::KernelCode;
 use crate::code::launch::Values;
+use crate::code::launches::{ANY_TIME, LISTED, Launches, NEW, TOO_MANY};
 use crate::code::time::CANDIDATES;
 use crate::lock::{Lock, Rank};
 
-/// Of so many kernels it is known where they were launched first and last, each in so many streams.
+/// Of so many kernels it is known where they were launched first and last.
 const KERNELS: usize = 4096;
-const STREAMS: usize = 4;
 /// So many may be of modules that are gone before it is looked for them.
 const GONE: usize = 64;
-
-/// The number of a launch that may come at any time, as one of a graph does.
-const ANY_TIME: u64 = u64::MAX;
 
 /// A copy or memset of so many bytes may set a flag, and one of at most a word may be how the host polls one.
 pub(crate) const FLAG: u64 = 64;
@@ -34,95 +31,6 @@ const HOLDS: &str =
 
 const WAITED: &str =
     "a kernel may wait for it through memory before the other one, and such an order is not seen";
-
-/// The calls that launched a kernel first and last in a stream. No stream has the number `NONE`. It is
-/// written with the checker's lock alone, so that no two writes meet.
-#[derive(Debug)]
-struct InStream {
-    stream: AtomicU64,
-    first: AtomicU64,
-    last: AtomicU64,
-}
-
-const NONE: u64 = u64::MAX;
-
-impl InStream {
-    const fn new() -> Self {
-        Self {
-            stream: AtomicU64::new(NONE),
-            first: AtomicU64::new(ANY_TIME),
-            last: AtomicU64::new(0),
-        }
-    }
-
-    fn add(&self, number: u64) {
-        let first = if number == ANY_TIME { 0 } else { number };
-        if first < self.first.load(Ordering::Relaxed) {
-            self.first.store(first, Ordering::Relaxed);
-        }
-        if number > self.last.load(Ordering::Relaxed) {
-            self.last.store(number, Ordering::Relaxed);
-        }
-    }
-
-    fn numbers(&self) -> Option<[u64; 2]> {
-        let numbers = [&self.first, &self.last].map(|number| number.load(Ordering::Relaxed));
-        (numbers[1] > 0).then_some(numbers)
-    }
-}
-
-/// Where a kernel was launched.
-#[derive(Debug)]
-pub(crate) struct Launches {
-    /// Whether it is one of those in [`SEEN`]: `NEW`, `LISTED` or `TOO_MANY`.
-    place_in_list: AtomicU8,
-    streams: [InStream; STREAMS],
-    /// In other streams, and in graphs, which may be launched in any.
-    elsewhere: InStream,
-    /// With memory that the host may access, too.
-    with_host: InStream,
-    /// The last launch of those before that.
-    with_host_before: AtomicU64,
-    /// What it was launched with last, if that had addresses.
-    last: Lock<Option<Launched>>,
-}
-
-const NEW: u8 = 0;
-const LISTED: u8 = 1;
-const TOO_MANY: u8 = 2;
-
-impl Launches {
-    pub(crate) fn new() -> Self {
-        Self {
-            place_in_list: AtomicU8::new(NEW),
-            streams: [const { InStream::new() }; STREAMS],
-            elsewhere: InStream::new(),
-            with_host: InStream::new(),
-            with_host_before: AtomicU64::new(0),
-            last: Lock::new(Rank::Answers, None),
-        }
-    }
-
-    fn place(&self, stream: Option<u64>) -> &InStream {
-        let Some(stream) = stream else { return &self.elsewhere };
-        let is_it = |place: &&InStream| match place.stream.load(Ordering::Relaxed) {
-            NONE => {
-                place.stream.store(stream, Ordering::Relaxed);
-                true
-            }
-            other => other == stream,
-        };
-        self.streams.iter().find(is_it).unwrap_or(&self.elsewhere)
-    }
-
-    /// The streams, `None` for any, with the first and the last call in each.
-    fn all(&self) -> impl Iterator<Item = (Option<u64>, [u64; 2])> {
-        self.streams.iter().chain([&self.elsewhere]).filter_map(|place| {
-            let stream = place.stream.load(Ordering::Relaxed);
-            Some(((stream != NONE).then_some(stream), place.numbers()?))
-        })
-    }
-}
 
 /// What may have a part in such an order.
 struct Seen {

@@ -5,15 +5,13 @@ use cuda_events::sys::more::{CUDA_MEMCPY3D_BATCH_OP, CUDA_MEMCPY3D_PEER, CUmemcp
 use cuda_order_check_engine::{Access, StreamId};
 
 use crate::call::{Address, Call, Code, Handle, read};
-use crate::model::copies::blocks::{
-    Block, Extent, Location, OfBatch, Reads, Rows, Transfer, set_rows,
-};
 use crate::model::copies::{
     Prepared, copied, copied_between, in_bytes, legacy_streams_beside, may_wait, prepare_copy,
     reached_stream, returned, shared, submitted, two_devices,
 };
-use crate::model::under_way::submission::Visible;
-use crate::model::waiting::operations::Submitted;
+use crate::state::blocks::{Block, Extent, Location, OfBatch, Reads, Rows, Transfer, set_rows};
+use crate::state::under_way::Visible;
+use crate::state::waiting::Submitted;
 use crate::walk::{after_success, around_or_defer, around_submission, begin_call, locked};
 use crate::watch::Watch;
 

@@ -5,9 +5,9 @@ use core::sync::atomic::Ordering;
 use cuda_order_check_engine::{Access, Finding};
 
 use crate::call::{Address, Call, Handle};
-use crate::model::graphs::node::Node;
 use crate::model::uploads::overwritten;
 use crate::report::output::LAUNCHES;
+use crate::state::node::Node;
 use crate::walk::{begin_call, caught_up, locked};
 
 /// The findings since the last call.

@@ -4,7 +4,7 @@
 use cuda_order_check_engine::{By, Problem, ThreadId};
 
 use crate::call::{Call, Code, Handle, OK, thread};
-use crate::model::destroyed::may_be_destroyed;
+use crate::state::destroyed::may_be_destroyed;
 use crate::walk::{around, begin_call, caught_up, locked};
 use crate::watch::Watch;
 

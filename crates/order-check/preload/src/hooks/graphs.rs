@@ -10,13 +10,13 @@ use cuda_order_check_engine::GraphId;
 
 use crate::call::{Call, Code, Handle, OK, read};
 use crate::model::graphs::flatten::kernel_work;
-use crate::model::graphs::nodes::{KernelNode, Work};
 use crate::model::graphs::{
     instantiated, launch_begins, node_enabled, nodes_change, nodes_of_launch,
 };
-use crate::model::host_functions::executions as host_functions;
 use crate::model::host_functions::nodes::NodeQuestions;
 use crate::model::user_objects::{graph_ends, node_ends, objects_within};
+use crate::state::executions as host_functions;
+use crate::state::nodes::{KernelNode, Work};
 use crate::walk::{after_success, begin_call, caught_up};
 use crate::watch::Watch;
 

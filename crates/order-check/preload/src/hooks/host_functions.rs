@@ -7,12 +7,12 @@ use cuda_events::sys::CUDA_HOST_NODE_PARAMS;
 
 use crate::call::{Call, Code, Function, Handle, OK, read};
 use crate::callbacks::run_host;
-use crate::model::graphs::by_handle::NodePlace;
-use crate::model::graphs::node::Node;
 use crate::model::graphs::nodes_change;
-use crate::model::host_functions::executions::{Callback, Host, NodeParams, NodeReference, Runs};
 use crate::model::host_functions::nodes::{NodeQuestions, host_in};
-use crate::model::under_way::submission::Visible;
+use crate::state::executions::{Callback, Host, NodeParams, NodeReference, Runs};
+use crate::state::graphs::NodePlace;
+use crate::state::node::Node;
+use crate::state::under_way::Visible;
 use crate::walk::{begin_call, caught_up, locked};
 use crate::watch::Watch;
 
@@ -173,7 +173,7 @@ mod tests {
     use super::submit;
     use crate::call::{Call, Handle, OK};
     use crate::hooks::tests::with_context;
-    use crate::model::host_functions::executions::Host;
+    use crate::state::executions::Host;
 
     const CALL: Call = Call { name: "cuLaunchHostFunc", per_thread: false };
 

@@ -5,9 +5,9 @@ use cuda_events::sys::more::CUlaunchConfig;
 
 use crate::call::{Call, Code, Handle, OK, read};
 use crate::code::launch::Sizes;
-use crate::model::graphs::nodes::CHANGEABLE;
-use crate::model::kernels::parameters::sizes_of;
 use crate::model::kernels::{KernelLaunch, launched};
+use crate::state::kernels::sizes_of;
+use crate::state::nodes::CHANGEABLE;
 use crate::walk::locked;
 
 /// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`.

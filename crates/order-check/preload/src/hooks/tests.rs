@@ -10,15 +10,15 @@ use cuda_order_check_engine::{Access, ThreadId};
 use crate::call::{Address, Call, Code, Handle, OK, thread};
 use crate::callbacks::post;
 use crate::hooks::{copies, memory, streams};
-use crate::model::copies::blocks::Block;
-use crate::model::host_functions::executions::{Posted, have_posted};
 use crate::model::pinned::{host_accesses, pinned_begins};
 use crate::model::threads::{ENDED, HAVE_ENDED};
 use crate::model::values::operations_begin;
-use crate::model::values::pending::Value;
 use crate::pinned::faults::note;
 use crate::settings::Settings;
 use crate::start::start;
+use crate::state::blocks::Block;
+use crate::state::executions::{Posted, have_posted};
+use crate::state::values::Value;
 use crate::walk::{begin_call, caught_up, locked};
 use crate::watch::{WATCH, Watch};
 

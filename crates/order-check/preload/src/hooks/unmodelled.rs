@@ -1,11 +1,11 @@
 //! Calls that the library has no hook for: their names say whether they may order work.
 
 use crate::call::{Call, Handle, read};
-use crate::model::host_functions::executions as host_functions;
 use crate::model::memory::resource_unmapped;
 use crate::model::streams::{signal_external, wait_external};
 use crate::model::user_objects::objects_within;
 use crate::names::{Edited, base, edited};
+use crate::state::executions as host_functions;
 use crate::walk::begin_call;
 
 /// The graphics resources of a call that unmaps them.

@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::call::{Call, Code, Function, Handle, OK, read};
 use crate::callbacks::run_destructor;
-use crate::model::user_objects::destructors::Destructor;
+use crate::state::user_objects::Destructor;
 use crate::walk::{after_success, begin_call, caught_up};
 
 /// # Safety

@@ -6,7 +6,7 @@ use cuda_events::sys::CUstreamBatchMemOpParams;
 
 use crate::call::{Call, Code, Handle};
 use crate::model::values::operations_begin;
-use crate::model::values::pending::{Value, operations_at};
+use crate::state::values::{Value, operations_at};
 use crate::walk::{begin_call, caught_up};
 
 pub(crate) fn apply(

@@ -1,14 +1,8 @@
-//! The program's objects, by subject: what is remembered of them, and what a call means to them.
+//! What a call means, by subject: to what is remembered ([`state`](crate::state)), and to the feed.
 //!
-//! A subject of several files is a folder. What the checker as a whole ([`Watch`](crate::watch::Watch))
-//! has as a field is in a file that knows nothing of it, such as [`memory::allocations`]; `mod.rs` has
-//! what needs other subjects as well, such as the feed. Nothing here knows of the lock, or of the real
-//! call: that is the [walk](crate::walk).
+//! Nothing here knows of the lock, or of the real call: that is the [walk](crate::walk).
 
-pub(crate) mod contexts;
 pub(crate) mod copies;
-pub(crate) mod destroyed;
-pub(crate) mod driver;
 pub(crate) mod graphs;
 pub(crate) mod host_functions;
 pub(crate) mod kernels;

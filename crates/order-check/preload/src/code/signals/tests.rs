@@ -3,11 +3,12 @@ use std::sync::Arc;
 use cuda_order_check_engine::{Launched, StreamId};
 
 use super::{
-    GONE, HOLDS, KERNELS, SEEN, SIGNALS, STREAMS, Side, WAITED, Waiting, any, forget, launched,
-    may_order, polled, touched, unwatched, waiting, wrote_few,
+    GONE, HOLDS, KERNELS, SEEN, SIGNALS, Side, WAITED, Waiting, any, forget, launched, may_order,
+    polled, touched, unwatched, waiting, wrote_few,
 };
 use crate::code::kernel::KernelCode;
 use crate::code::launch::Values;
+use crate::code::launches::STREAMS;
 use crate::hooks::tests::TURN;
 
 /// A kernel of which nothing is known, so it may signal what is before it, and hold back what is behind.

@@ -11,10 +11,10 @@ use super::{batch, copy, peer, set};
 use crate::call::{Address, Call, Code, Handle, OK};
 use crate::hooks::declare::take_findings;
 use crate::hooks::streams;
-use crate::model::copies::blocks::{Block, OfBatch};
 use crate::model::streams::NON_BLOCKING;
 use crate::settings::Settings;
 use crate::start::start;
+use crate::state::blocks::{Block, OfBatch};
 use crate::walk::{begin_call, locked};
 use crate::watch::Watch;
 

@@ -14,10 +14,10 @@ use crate::hooks::declare::{declare, take_findings};
 use crate::hooks::tests::with_context;
 use crate::hooks::unmodelled::unmodelled;
 use crate::hooks::{copies, memory, streams, user_objects};
-use crate::model::copies::blocks::Block;
 use crate::model::streams::NON_BLOCKING;
 use crate::settings::Settings;
 use crate::start::start;
+use crate::state::blocks::Block;
 use crate::walk::{begin_call, locked};
 
 const NODES: usize = 1000;

@@ -14,11 +14,11 @@ use crate::hooks::declare::take_findings;
 use crate::hooks::modules::load_kernel;
 use crate::hooks::run::{Show, run};
 use crate::hooks::{copies, events, memory, streams};
-use crate::model::copies::blocks::{Block, OfBatch};
 use crate::model::streams::NON_BLOCKING;
 use crate::report::output::{pop_region, push_region};
 use crate::settings::Settings;
 use crate::start::start;
+use crate::state::blocks::{Block, OfBatch};
 use crate::walk::{begin_call, locked};
 use crate::watch::Watch;
 

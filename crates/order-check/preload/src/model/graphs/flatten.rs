@@ -9,9 +9,9 @@ use cuda_events::sys::CUDA_BATCH_MEM_OP_NODE_PARAMS;
 
 use crate::call::Handle;
 use crate::code::signals;
-use crate::model::graphs::nodes::{Flat, KernelNode, NodeKind, Work, ask, list};
 use crate::model::host_functions::nodes::host_function;
-use crate::model::values::pending::operations_at;
+use crate::state::nodes::{Flat, KernelNode, NodeKind, Work, ask, list};
+use crate::state::values::operations_at;
 use crate::watch::Watch;
 
 /// The nodes of a graph, each after all that it waits for, and with the nodes of child graphs

@@ -1,9 +1,6 @@
 //! Executable graphs: the nodes that they have, and what their launches do.
 
-pub(crate) mod by_handle;
 pub(crate) mod flatten;
-pub(crate) mod node;
-pub(crate) mod nodes;
 
 use std::sync::Arc;
 
@@ -11,14 +8,14 @@ use cuda_order_check_engine::feed::{GraphNode, Memory};
 use cuda_order_check_engine::{Access, GraphId, StreamId};
 
 use crate::call::Handle;
-use crate::model::graphs::by_handle::Built;
 use crate::model::graphs::flatten::nodes_of;
-use crate::model::graphs::node::Node;
-use crate::model::graphs::nodes::Flat;
-use crate::model::host_functions::executions::Host;
 use crate::model::pinned::watch_launch;
-use crate::model::under_way::submission::Visible;
-use crate::model::values::pending::{Flag, load};
+use crate::state::executions::Host;
+use crate::state::graphs::Built;
+use crate::state::node::Node;
+use crate::state::nodes::Flat;
+use crate::state::under_way::Visible;
+use crate::state::values::{Flag, load};
 use crate::watch::Watch;
 
 /// An executable graph has the nodes of a graph.

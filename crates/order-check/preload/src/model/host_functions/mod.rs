@@ -1,9 +1,8 @@
 //! Host functions and destructors begin and end, on threads of the driver.
 
-pub(crate) mod executions;
 pub(crate) mod nodes;
 
-use crate::model::host_functions::executions::Posted;
+use crate::state::executions::Posted;
 use crate::watch::Watch;
 
 /// A function begins or ends on a thread of the driver.

@@ -8,8 +8,8 @@ use cuda_events::sys::CUDA_HOST_NODE_PARAMS;
 
 use crate::call::{Handle, OK};
 use crate::callbacks::run_host;
-use crate::model::graphs::nodes::{GraphQuestions, ask};
-use crate::model::host_functions::executions::{Host, Keeper, NodeReference};
+use crate::state::executions::{Host, Keeper, NodeReference};
+use crate::state::nodes::{GraphQuestions, ask};
 use crate::watch::Watch;
 
 /// The questions about a node that the driver is asked without the lock.

@@ -13,9 +13,9 @@ use super::corpus::{
 use crate::call::{Call, Handle, OK};
 use crate::hooks::{memory, streams};
 use crate::model::copies;
-use crate::model::pinned::regions::State;
 use crate::pinned::protection::{PAGE, readable};
 use crate::pinned::{self, protection};
+use crate::state::pinned::State;
 use crate::walk::{begin_call, locked};
 use crate::watch::Watch;
 

@@ -9,8 +9,8 @@ use super::corpus::{
 use crate::call::{Address, Call, Handle, OK};
 use crate::hooks::unmodelled::unmodelled;
 use crate::hooks::{copies, declare, graphs, memory, streams, values};
-use crate::model::copies::blocks::Block;
-use crate::model::values::pending::Value;
+use crate::state::blocks::Block;
+use crate::state::values::Value;
 
 /// The last of 256 elements from the begin of the memory on is its first.
 const TABLE: Address = INPUT + 1020;

@@ -59,13 +59,6 @@ of_driver! {
     }
 }
 
-/// A function's name as in its source, unless that is very long: templates of templates can be.
-pub(crate) fn demangled(name: &str) -> Option<String> {
-    const LONG: usize = 1000;
-    let name = cpp_demangle::Symbol::new(name).ok()?.demangle().ok()?;
-    (name.len() <= LONG).then_some(name)
-}
-
 impl Questions {
     /// The driver's number of bytes from an address on, of which the program has asked for none.
     pub(crate) fn bytes_at(&self, address: Address) -> Option<usize> {

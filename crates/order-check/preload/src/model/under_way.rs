@@ -1,10 +1,8 @@
 //! Submissions under way are accepted when their call returns, or when somebody sees their work before.
 
-pub(crate) mod submission;
-
 use crate::call::{Code, OK};
-use crate::model::under_way::submission::{UnderWay, Visible};
-use crate::model::values::pending::Pending;
+use crate::state::under_way::{UnderWay, Visible};
+use crate::state::values::Pending;
 use crate::watch::Watch;
 
 impl Watch {

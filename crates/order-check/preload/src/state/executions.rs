@@ -9,8 +9,8 @@ use cuda_events::sys::CUDA_HOST_NODE_PARAMS;
 
 use crate::call::{Code, Function, Handle, OK};
 use crate::lock::{Guard, Lock, Rank};
-use crate::model::driver::of_driver;
-use crate::model::user_objects::destructors::Destructor;
+use crate::state::driver::of_driver;
+use crate::state::user_objects::Destructor;
 
 /// `CUstreamCallback`.
 pub(crate) type Callback = Option<unsafe extern "C" fn(Handle, Code, *mut c_void)>;

@@ -1,16 +1,14 @@
 //! Words in memory that streams write where the host may see them: each is looked at until it changes.
 
-pub(crate) mod pending;
-
 use cuda_order_check_engine::feed::Memory;
 use cuda_order_check_engine::{Cell, StreamId};
 
 use crate::call::Address;
 use crate::model::copies::wrote_few;
-use crate::model::graphs::node::Node;
-use crate::model::under_way::submission::Visible;
-use crate::model::values::pending::{Flag, PENDING, Pending, Value, load};
 use crate::pinned::protection::{self, readable};
+use crate::state::node::Node;
+use crate::state::under_way::Visible;
+use crate::state::values::{Flag, PENDING, Pending, Value, load};
 use crate::watch::Watch;
 
 impl Watch {

@@ -1,8 +1,6 @@
 //! Copies and memsets: where their memory is, what the host may see of them, and which work is over
 //! when the call returns.
 
-pub(crate) mod blocks;
-
 use core::ffi::c_uint;
 
 use cuda_events::sys::more::{CUDA_ARRAY3D_DESCRIPTOR, CUDA_MEMCPY3D_BATCH_OP, CUextent3D};
@@ -11,16 +9,16 @@ use cuda_order_check_engine::{Access, AccessKind, Cell, ContextId, StreamId};
 
 use crate::call::{Address, Call, Handle, OK};
 use crate::code::signals;
-use crate::model::contexts::Contexts;
-use crate::model::copies::blocks::{
+use crate::model::pinned::watch_copies;
+use crate::model::uploads::{overwritten, uploaded};
+use crate::pinned::bytes;
+use crate::state::blocks::{
     Block, Extent, Location, Reads, Side, Transfer, accesses, array_of, element, operand,
 };
-use crate::model::graphs::node::Node;
-use crate::model::pinned::watch_copies;
-use crate::model::under_way::submission::Visible;
-use crate::model::uploads::{overwritten, uploaded};
-use crate::model::values::pending::load;
-use crate::pinned::bytes;
+use crate::state::contexts::Contexts;
+use crate::state::node::Node;
+use crate::state::under_way::Visible;
+use crate::state::values::load;
 use crate::watch::Watch;
 
 /// Where the memory of one side of a copy is: as the model has it, or as the function's name says,

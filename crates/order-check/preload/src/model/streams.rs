@@ -1,15 +1,13 @@
 //! Streams by the handles that calls have: those that were seen, default ones, and those that no call
 //! has created.
 
-pub(crate) mod created;
-
 use core::ffi::c_uint;
 
 use cuda_order_check_engine::feed::Creator;
 use cuda_order_check_engine::{Compare, ContextId, GraphId, StreamId, StreamKind};
 
 use crate::call::{Call, Handle};
-use crate::model::driver::Questions;
+use crate::state::driver::Questions;
 use crate::watch::Watch;
 
 impl Watch {

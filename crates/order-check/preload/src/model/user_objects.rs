@@ -1,11 +1,9 @@
 //! User objects by the graphs that have them: what a graph has ends after all work of its launches.
 
-pub(crate) mod destructors;
-
 use std::collections::BTreeSet;
 
 use crate::call::Handle;
-use crate::model::graphs::nodes::{child, children};
+use crate::state::nodes::{child, children};
 use crate::watch::Watch;
 
 /// The user objects of a graph, and of the child graphs of its nodes. Where these cannot be asked

@@ -1,17 +1,15 @@
 //! Operations that wait come to the checker with the next call.
 
-pub(crate) mod operations;
-
 use cuda_order_check_engine::feed::Observer as _;
 use cuda_order_check_engine::{Call as Made, ThreadId};
 
 use crate::call::{Call, Handle, thread};
 use crate::model::copies;
-use crate::model::host_functions::executions as host_functions;
 use crate::model::kernels;
 use crate::model::pinned::settle_copies;
-use crate::model::waiting::operations::{Operation, Submitted, WAITING, Waiting};
 use crate::report::trace::TRACE;
+use crate::state::executions as host_functions;
+use crate::state::waiting::{Operation, Submitted, WAITING, Waiting};
 use crate::watch::Watch;
 use crate::{guard, pinned};
 

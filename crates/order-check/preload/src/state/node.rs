@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cuda_order_check_engine::{Access, Cell};
 
-use crate::model::host_functions::executions::Host;
+use crate::state::executions::Host;
 
 #[derive(Clone)]
 pub(crate) enum Node {

@@ -13,12 +13,12 @@ use cuda_order_check_engine::{Access, AccessKind, EventId};
 use crate::call::{Code, Handle, OK};
 use crate::code::launch::Sizes;
 use crate::code::signals;
-use crate::model::copies::blocks::{Block, copied_rows, set_rows};
-use crate::model::driver::of_driver;
-use crate::model::graphs::node::Node;
-use crate::model::host_functions::executions::Host;
-use crate::model::kernels::parameters::sizes_of;
-use crate::model::values::pending::Value;
+use crate::state::blocks::{Block, copied_rows, set_rows};
+use crate::state::driver::of_driver;
+use crate::state::executions::Host;
+use crate::state::kernels::sizes_of;
+use crate::state::node::Node;
+use crate::state::values::Value;
 
 pub(crate) type Ask = unsafe extern "C" fn(Handle, *mut c_void) -> Code;
 

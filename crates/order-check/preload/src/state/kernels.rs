@@ -12,13 +12,14 @@ use cuda_order_check_engine::{Access, AccessKind, Launched, StreamId};
 use crate::call::{Call, Handle, OK};
 use crate::code::image::Image;
 use crate::code::kernel::KernelCode;
+use crate::code::kernel::demangled;
 use crate::code::launch::{Sizes, Values};
 use crate::code::signals;
-use crate::model::driver::{Questions, demangled};
-use crate::model::uploads::Uploads;
 use crate::report::output::Output;
 use crate::report::trace::note;
 use crate::settings::Kind;
+use crate::state::driver::Questions;
+use crate::state::uploads::Uploads;
 
 /// A kernel that was looked up: its parameters and its code.
 pub(crate) struct Kernel {

@@ -8,7 +8,7 @@ use cuda_order_check_engine::feed::{Awaited, GraphWork};
 use cuda_order_check_engine::{Cell, Compare, StreamId};
 
 use crate::call::Address;
-use crate::model::graphs::node::Node;
+use crate::state::node::Node;
 
 /// How many values are looked at, at most, that the host may see.
 pub(crate) const PENDING: usize = 64;

@@ -1,15 +1,13 @@
 //! Memory begins and ends: by itself, with a call that waits, with its context, or with another object.
 
-pub(crate) mod allocations;
-
 use cuda_order_check_engine::feed::{Awaited, Memory};
 use cuda_order_check_engine::{ContextId, StreamId};
 
 use crate::call::{Address, Code, Handle, OK};
 use crate::model::copies::given;
-use crate::model::memory::allocations::Allocation;
 use crate::model::pinned::{pinned_begins, pinned_ends, stop_watching_copies};
-use crate::model::values::pending::Pending;
+use crate::state::allocations::Allocation;
+use crate::state::values::Pending;
 use crate::watch::Watch;
 
 impl Watch {

@@ -7,11 +7,11 @@ use cuda_order_check_engine::StreamId;
 use cuda_order_check_engine::feed::Feed;
 
 use crate::call::Handle;
-use crate::model::graphs::node::Node;
-use crate::model::graphs::nodes::{Flat, GraphQuestions, Work, list};
-use crate::model::host_functions::executions::{self as host_functions, Host, Keeper};
 use crate::names::Edited;
 use crate::report::output::Output;
+use crate::state::executions::{self as host_functions, Host, Keeper};
+use crate::state::node::Node;
+use crate::state::nodes::{Flat, GraphQuestions, Work, list};
 
 /// An executable graph whose nodes the driver was asked for.
 pub(crate) struct Built {
@@ -180,8 +180,8 @@ mod tests {
     use std::sync::Arc;
 
     use super::{Built, CHANGED, Flat, Graphs, Work};
-    use crate::model::graphs::nodes::GraphQuestions;
-    use crate::model::host_functions::executions::{Host, Keeper, UNSEEN};
+    use crate::state::executions::{Host, Keeper, UNSEEN};
+    use crate::state::nodes::GraphQuestions;
 
     /// The driver's reference to a function of an executable graph ends when its node gets other work,
     /// or with the graph. A launch that is not seen may call it later, whatever becomes of the node.

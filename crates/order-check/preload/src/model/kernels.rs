@@ -1,17 +1,15 @@
 //! Kernels are submitted: their accesses come to the feed.
 
-pub(crate) mod parameters;
-
 use cuda_order_check_engine::{Access, AccessKind, EventId, Launched, StreamId};
 
 use crate::call::{Call, Handle};
 use crate::code::launch::{Sizes, Values};
 use crate::code::signals;
 use crate::code::verdict::may_write;
-use crate::model::graphs::node::Node;
 use crate::model::pinned::{settle_copies, watch_copies};
-use crate::model::waiting::operations::Submitted;
 use crate::report::trace::note;
+use crate::state::node::Node;
+use crate::state::waiting::Submitted;
 use crate::watch::Watch;
 
 /// A launch of a kernel, as the program has made it.

@@ -1,8 +1,6 @@
 //! Pinned and managed memory, for the class `host`: which copies and kernels are watched there, and
 //! what the host has accessed meanwhile.
 
-pub(crate) mod regions;
-
 use core::sync::atomic::Ordering;
 use std::cell::OnceCell;
 use std::sync::{Arc, PoisonError};
@@ -13,12 +11,12 @@ use cuda_order_check_engine::{Access, Call as Made, GraphId, StreamId, ThreadId}
 use crate::call::Address;
 use crate::code::signals;
 use crate::model::host_functions::apply_posted;
-use crate::model::host_functions::executions::{HAVE_POSTED, POSTED, Post, have_posted};
-use crate::model::pinned::regions::{Region, STREAMS, State, Watched, is_of, text_of};
-use crate::model::values::pending::Pending;
 use crate::pinned::accesses::EarlyAccess;
 use crate::pinned::protection::{self, PAGE};
 use crate::pinned::{accesses, faults, has_more};
+use crate::state::executions::{HAVE_POSTED, POSTED, Post, have_posted};
+use crate::state::pinned::{Region, STREAMS, State, Watched, is_of, text_of};
+use crate::state::values::Pending;
 use crate::watch::Watch;
 
 /// Pinned or managed memory begins. `registered` has other things of the program beside it.

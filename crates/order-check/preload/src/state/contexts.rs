@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use cuda_order_check_engine::ContextId;
 
 use crate::call::Handle;
-use crate::model::driver::Questions;
+use crate::state::driver::Questions;
 
 pub(crate) struct Contexts {
     pub(crate) questions: Questions,
@@ -99,7 +99,7 @@ mod tests {
 
     use super::Contexts;
     use crate::call::{Code, Handle, OK};
-    use crate::model::driver::Questions;
+    use crate::state::driver::Questions;
 
     extern "C" fn current(context: *mut Handle) -> Code {
         // SAFETY: a place for the answer.
