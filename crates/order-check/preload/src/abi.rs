@@ -10,12 +10,11 @@ use cuda_events::sys::more::{
     CUDA_ARRAY3D_DESCRIPTOR, CUDA_EXTERNAL_MEMORY_BUFFER_DESC, CUDA_GRAPH_INSTANTIATE_PARAMS,
     CUDA_HOST_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEMCPY2D,
     CUDA_MEMCPY3D, CUDA_MEMCPY3D_BATCH_OP, CUDA_MEMCPY3D_PEER, CUDA_MEMSET_NODE_PARAMS,
-    CUgraphNodeParams, CUgraphRecaptureCallback, CUhostFn, CUipcEventHandle, CUipcMemHandle,
-    CUlaunchConfig, CUmemLocation, CUmemcpyAttributes, CUstreamBatchMemOpParams, CUstreamCallback,
+    CUgraphRecaptureCallback, CUhostFn, CUipcEventHandle, CUipcMemHandle, CUlaunchConfig,
+    CUmemLocation, CUmemcpyAttributes, CUstreamBatchMemOpParams, CUstreamCallback,
 };
 
-use crate::call::{Address, Bytes, Code, Function, Handle};
-use crate::state::executions::{Callback, Host, NodeParams};
+use crate::call::{Address, Bytes, Callback, Code, Function, Handle};
 
 cuda_events::__passing!(returns Code);
 
@@ -62,7 +61,3 @@ impl<T> PassedAs<*mut T> for Handle {}
 impl<T> PassedAs<*const T> for Handle {}
 impl<T> PassedAs<*mut T> for Address {}
 impl<T> PassedAs<*const T> for Address {}
-
-impl PassedAs<c_void> for Host {}
-/// A hook reads only the begin of the driver's structure.
-impl PassedAs<CUgraphNodeParams> for NodeParams {}

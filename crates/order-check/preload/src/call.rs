@@ -12,6 +12,9 @@ pub(crate) type Address = u64;
 /// A host function of the program.
 pub(crate) type Function = Option<unsafe extern "C" fn(*mut c_void)>;
 
+/// `CUstreamCallback`.
+pub(crate) type Callback = Option<unsafe extern "C" fn(Handle, Code, *mut c_void)>;
+
 pub(crate) const OK: Code = 0;
 
 pub(crate) const NOT_READY: Code = 600;

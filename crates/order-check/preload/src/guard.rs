@@ -70,7 +70,7 @@ fn thread_is_ready() {
     thread_local!(static READY: Cell<bool> = const { Cell::new(false) });
     if READY.try_with(|ready| ready.replace(true)) == Ok(false) {
         cuda_order_check_engine::trace::thread_is_ready();
-        crate::report::output::thread_is_ready();
+        crate::report::regions::thread_is_ready();
     }
 }
 
@@ -155,7 +155,7 @@ mod tests {
     /// A call in the midst of own work is not seen, and counts until somebody takes the number.
     #[test]
     fn work_within_work_is_not_seen() {
-        let _turn = crate::hooks::tests::TURN.lock();
+        let _turn = crate::lock::TURN.lock();
         take_unseen();
         assert_eq!((own(|| 1), has_unseen()), (Some(1), false));
         assert_eq!(own(|| [own(|| 1), own(|| 2)]), Some([None; 2]));

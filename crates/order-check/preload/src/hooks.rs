@@ -11,15 +11,14 @@ use host_functions as hosts;
 use run::{Argument, run};
 
 use crate::abi::{compare, name};
-use crate::call::{Call, Function};
+use crate::call::{Call, Callback, Function};
 use crate::lock::{Lock, Rank};
 use crate::names::{are_hooked, edited, may_order};
 use crate::settings::Settings;
 use crate::start;
-use crate::state::executions::Callback;
 use crate::state::graphs::NodePlace;
 use crate::table::{HOOKED, REAL};
-use crate::{callbacks, guard, thunks};
+use crate::{callbacks, guard};
 
 pub(crate) mod copies;
 pub(crate) mod declare;
@@ -34,6 +33,7 @@ pub(crate) mod run;
 pub(crate) mod streams;
 #[cfg(test)]
 pub(crate) mod tests;
+pub(crate) mod thunks;
 pub(crate) mod unmodelled;
 pub(crate) mod user_objects;
 pub(crate) mod values;

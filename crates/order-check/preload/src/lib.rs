@@ -29,6 +29,7 @@
 mod abi;
 mod call;
 mod callbacks;
+mod candidates;
 mod code;
 mod elf;
 mod fork;
@@ -44,8 +45,8 @@ mod report;
 mod settings;
 mod start;
 mod state;
+mod summary;
 mod table;
-mod thunks;
 mod walk;
 mod watch;
 
@@ -59,7 +60,7 @@ pub use pinned::{calls, faults};
 pub use process::{before_exec, before_exit, watch_process};
 pub use real::{find, open};
 pub use report::counts::count_by;
-pub use report::output::{pop_region, push_region};
-pub use report::summary::summary;
+pub use report::regions::{pop_region, push_region};
 pub use settings::{CLASSES, Class, Settings, VARIABLE, variable};
 pub use start::watch_host;
+pub use summary::summary;

@@ -142,6 +142,10 @@ impl Held {
     }
 }
 
+/// The tests that begin to watch take turns.
+#[cfg(test)]
+pub(crate) static TURN: Mutex<()> = Mutex::new(());
+
 #[cfg(all(test, debug_assertions))]
 mod tests {
     use std::panic::catch_unwind;

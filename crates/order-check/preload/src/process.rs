@@ -7,7 +7,7 @@ use std::io::{Error, Write};
 use cuda_order_check_engine::pipe::without_signal;
 
 use crate::pinned::faults::{Ends, default_action, ends_by, register};
-use crate::report::summary::{summary, waits_for_lock};
+use crate::summary::{summary, waits_for_lock};
 use crate::walk;
 
 /// The signals that end a program, and that users send.

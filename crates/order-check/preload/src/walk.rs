@@ -16,7 +16,7 @@
 //!    **feed**, which makes operations for the **engine** of them. What the call's return says of the
 //!    stream follows.
 //! 6. Pages of pinned memory that the copy uses are protected ([`settle_copies`]). Without the lock,
-//!    findings about launches are [judged](crate::report::candidates).
+//!    findings about launches are [judged](crate::candidates).
 //!
 //! No lock is held while a real function runs, as it may wait for a function of the program that
 //! makes calls itself. So two calls that overlap may come to the feed in either order; of two calls
@@ -30,12 +30,12 @@ use std::sync::OnceLock;
 use cuda_order_check_engine::{Call as Made, ThreadId};
 
 use crate::call::{Call, Code, OK, thread};
+use crate::candidates::judge_all;
 use crate::guard;
 use crate::model::memory::forget_gone;
 use crate::model::pinned::{host_accesses, settle_copies};
 use crate::model::threads::{note_end, threads_ended};
 use crate::pinned::faults::Inside;
-use crate::report::candidates::judge_all;
 use crate::report::trace::NUMBER;
 use crate::state::under_way::Visible;
 use crate::watch::{WATCH, Watch};

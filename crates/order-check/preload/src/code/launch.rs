@@ -195,7 +195,7 @@ mod tests {
     /// are gone are not.
     #[test]
     fn a_launch_has_its_words() {
-        let _turn = crate::hooks::tests::TURN.lock();
+        let _turn = crate::lock::TURN.lock();
         let code = Arc::new(KernelCode::new("kernel".to_owned(), 90, None));
         let before = BOXED.load(Ordering::Relaxed);
         let boxed = || BOXED.load(Ordering::Relaxed) - before;

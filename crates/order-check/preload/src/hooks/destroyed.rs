@@ -101,7 +101,7 @@ mod tests {
     /// that no hook has created.
     #[test]
     fn an_object_that_is_there_may_be_used() {
-        let _turn = crate::hooks::tests::TURN.lock();
+        let _turn = crate::lock::TURN.lock();
         type Step = fn();
         let there: [Step; 3] = [
             || _ = events::destroy(&CALL, || 1, EVENT),
@@ -129,7 +129,7 @@ mod tests {
     /// A function without a hook may create another one with its handle: the driver is asked for that.
     #[test]
     fn a_stream_that_was_destroyed_is_not_known() {
-        let _turn = crate::hooks::tests::TURN.lock();
+        let _turn = crate::lock::TURN.lock();
         with_context();
         streams::create(&CALL, || OK, &mut { EVENT }, 1);
         let is_seen = || locked(|watch| watch.seen_stream(&CALL, EVENT).is_some());
@@ -141,7 +141,7 @@ mod tests {
     /// The end of one wait is not that of another thread's, nor that of this thread's for another event.
     #[test]
     fn an_object_is_waited_for_until_the_last_wait_is_over() {
-        let _turn = crate::hooks::tests::TURN.lock();
+        let _turn = crate::lock::TURN.lock();
         let aside = |run: fn()| std::thread::spawn(run).join().expect("no panic");
         let destroys: fn() = || _ = events::destroy(&CALL, || OK, EVENT);
         let waits: fn() = || _ = events::synchronize(&CALL, || OK, EVENT);

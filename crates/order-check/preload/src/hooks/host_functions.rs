@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use cuda_events::sys::CUDA_HOST_NODE_PARAMS;
 
-use crate::call::{Call, Code, Function, Handle, OK, read};
+use crate::call::{Call, Callback, Code, Function, Handle, OK, read};
 use crate::callbacks::run_host;
 use crate::model::graphs::nodes_change;
 use crate::model::host_functions::nodes::{NodeQuestions, host_in};
-use crate::state::executions::{Callback, Host, NodeParams, NodeReference, Runs};
+use crate::state::executions::{Host, NodeParams, NodeReference, Runs};
 use crate::state::graphs::NodePlace;
 use crate::state::node::Node;
 use crate::state::under_way::Visible;
@@ -182,7 +182,7 @@ mod tests {
     /// The driver has a reference to what it has taken, and nobody has one to what it has refused.
     #[test]
     fn what_is_refused_is_given_back() {
-        let _turn = crate::hooks::tests::TURN.lock();
+        let _turn = crate::lock::TURN.lock();
         for (code, of_driver) in [(OK, 1), (1, 0)] {
             with_context();
             let mut taken = None;

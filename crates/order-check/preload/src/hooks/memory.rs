@@ -310,7 +310,7 @@ mod tests {
     /// Other memory of the host is watched unless it is unusual: a load or a store there may do more.
     #[test]
     fn memory_of_the_host_is_watched() {
-        let _turn = crate::hooks::tests::TURN.lock();
+        let _turn = crate::lock::TURN.lock();
         let resolve = |name: &CStr| match name.to_bytes() {
             b"cuCtxGetDevice" => device as *mut c_void,
             b"cuDeviceGetAttribute" => attribute as *mut c_void,

@@ -1,6 +1,6 @@
 use core::ffi::{CStr, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, mpsc};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use cuda_events::sys::CUDA_EXTERNAL_MEMORY_BUFFER_DESC;
@@ -10,6 +10,7 @@ use cuda_order_check_engine::{Access, ThreadId};
 use crate::call::{Address, Call, Code, Handle, OK, thread};
 use crate::callbacks::post;
 use crate::hooks::{copies, memory, streams};
+use crate::lock::TURN;
 use crate::model::pinned::{host_accesses, pinned_begins};
 use crate::model::threads::{ENDED, HAVE_ENDED};
 use crate::model::values::operations_begin;
@@ -21,9 +22,6 @@ use crate::state::executions::{Posted, have_posted};
 use crate::state::values::Value;
 use crate::walk::{begin_call, caught_up, locked};
 use crate::watch::{WATCH, Watch};
-
-/// The tests that begin to watch take turns.
-pub(crate) static TURN: Mutex<()> = Mutex::new(());
 
 /// A signal handler may make the call, on the thread that is about to note its end.
 #[test]

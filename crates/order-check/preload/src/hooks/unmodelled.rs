@@ -108,7 +108,7 @@ mod tests {
     /// all of them.
     #[test]
     fn waits_for_external_semaphores_are_bounded() {
-        let _turn = crate::hooks::tests::TURN.lock();
+        let _turn = crate::lock::TURN.lock();
         with_context();
         let mut stream = 0x100;
         streams::create(&CALL, || OK, &mut stream, 1);

@@ -109,7 +109,7 @@ mod tests {
     /// a place are counted.
     #[test]
     fn accesses_wait_in_order() {
-        let _turn = crate::hooks::tests::TURN.lock();
+        let _turn = crate::lock::TURN.lock();
         take();
         note(|first| {
             note(|second| second.name = "second");

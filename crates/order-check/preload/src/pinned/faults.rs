@@ -611,7 +611,7 @@ mod tests {
     /// The program may be about to look at the error of its last call.
     #[test]
     fn a_fault_leaves_the_error_as_it_is() {
-        let _turn = crate::hooks::tests::TURN.lock();
+        let _turn = crate::lock::TURN.lock();
         let error = with_entry(|page| {
             let mut info = [0_usize; size_of::<libc::siginfo_t>() / size_of::<usize>()];
             (info[1], info[ADDRESS / size_of::<usize>()]) = (SEGV_ACCERR as usize, page);
@@ -630,7 +630,7 @@ mod tests {
     /// thread may have lifted the page.
     #[test]
     fn a_fault_without_a_cause_is_tried_again_once() {
-        let _turn = crate::hooks::tests::TURN.lock();
+        let _turn = crate::lock::TURN.lock();
         let explained = |code: c_int, address: usize| {
             let mut info = [0_usize; size_of::<libc::siginfo_t>() / size_of::<usize>()];
             info[1] = code as usize;
@@ -650,7 +650,7 @@ mod tests {
     /// The stack begins with the instruction, or has it alone: if it is not there, and after many.
     #[test]
     fn an_access_has_its_instruction() {
-        let _turn = crate::hooks::tests::TURN.lock();
+        let _turn = crate::lock::TURN.lock();
         accesses::take();
         let before = WALKS.swap(0, Ordering::Relaxed);
         let frames = |instruction| {

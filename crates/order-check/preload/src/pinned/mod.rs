@@ -79,7 +79,7 @@ mod tests {
     /// long as pages may be protected.
     #[test]
     fn faults_are_not_blocked() {
-        let _turn = crate::hooks::tests::TURN.lock();
+        let _turn = crate::lock::TURN.lock();
         let before = STATE.load(Ordering::Relaxed);
         let work = || {
             let mut both = core::mem::MaybeUninit::<libc::sigset_t>::uninit();

@@ -508,7 +508,7 @@ mod tests {
     /// One test, as there is one table.
     #[test]
     fn each_page_has_the_strongest_protection_of_its_copies() {
-        let _turn = crate::hooks::tests::TURN.lock();
+        let _turn = crate::lock::TURN.lock();
         let flags = libc::MAP_PRIVATE | libc::MAP_ANON;
         let access = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: new pages.

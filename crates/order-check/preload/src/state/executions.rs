@@ -6,14 +6,13 @@ use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError};
 
 use cuda_events::sys::CUDA_HOST_NODE_PARAMS;
+use cuda_events::sys::more::CUgraphNodeParams;
 
-use crate::call::{Code, Function, Handle, OK};
+use crate::abi::PassedAs;
+use crate::call::{Callback, Code, Function, Handle, OK};
 use crate::lock::{Guard, Lock, Rank};
 use crate::state::driver::of_driver;
 use crate::state::user_objects::Destructor;
-
-/// `CUstreamCallback`.
-pub(crate) type Callback = Option<unsafe extern "C" fn(Handle, Code, *mut c_void)>;
 
 /// A host function of a stream or a graph. The driver has a reference to it, which ends with the
 /// last execution, or with the last graph that has it.
@@ -215,6 +214,10 @@ pub(crate) struct NodeParams {
 }
 
 const _: () = assert!(core::mem::offset_of!(NodeParams, host) == 16);
+
+// Hooks read only the begins of the driver's structures.
+impl PassedAs<c_void> for Host {}
+impl PassedAs<CUgraphNodeParams> for NodeParams {}
 
 #[cfg(test)]
 mod tests {

@@ -187,7 +187,7 @@ mod tests {
     /// or with the graph. A launch that is not seen may call it later, whatever becomes of the node.
     #[test]
     fn a_function_that_was_set_ends_with_its_node() {
-        let _turn = crate::hooks::tests::TURN.lock();
+        let _turn = crate::lock::TURN.lock();
         let before = UNSEEN.swap(false, Ordering::Relaxed);
         type End = fn(&mut Graphs);
         let ends: [End; 2] =

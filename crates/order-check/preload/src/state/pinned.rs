@@ -349,7 +349,7 @@ mod tests {
     /// The summary has what there was, and nothing else.
     #[test]
     fn a_summary_names_what_was_left_out() {
-        let _turn = crate::hooks::tests::TURN.lock();
+        let _turn = crate::lock::TURN.lock();
         let mut pinned = Pinned::new();
         assert_eq!(pinned.lines(), [""; 0]);
         (pinned.budget.refused, pinned.left_out) = ([1, 2, 3], [4, 5]);

@@ -9,7 +9,7 @@ use super::{
 use crate::code::kernel::KernelCode;
 use crate::code::launch::Values;
 use crate::code::launches::STREAMS;
-use crate::hooks::tests::TURN;
+use crate::lock::TURN;
 
 /// A kernel of which nothing is known, so it may signal what is before it, and hold back what is behind.
 fn code() -> Arc<KernelCode> {

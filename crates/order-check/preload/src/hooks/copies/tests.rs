@@ -102,7 +102,7 @@ fn wait_and_write(stream: Handle, waits: bool) -> usize {
 /// As for single copies: without access of peers a copy to the other device is work of that one, too.
 #[test]
 fn a_batch_is_work_of_both_devices() {
-    let _turn = crate::hooks::tests::TURN.lock();
+    let _turn = crate::lock::TURN.lock();
     let (copied, beside) = ([THERE, HERE], [HERE + 1024, HERE + 2048]);
     // One among copies within the first device, at each place.
     for pairs in [&[copied][..], &[beside, copied], &[copied, beside]] {
@@ -125,7 +125,7 @@ fn a_batch_is_work_of_both_devices() {
 /// A copy without a stream is work of both contexts, also of one that has no stream yet.
 #[test]
 fn a_copy_between_contexts_is_work_of_both() {
-    let _turn = crate::hooks::tests::TURN.lock();
+    let _turn = crate::lock::TURN.lock();
     let call = Call { name: "cuMemcpyPeer", per_thread: false };
     for (waits, has_stream) in [(true, true), (true, false), (false, true), (false, false)] {
         let [_, other, second] = anew();
@@ -143,7 +143,7 @@ fn a_copy_between_contexts_is_work_of_both() {
 /// its own device alone. Where that is not known the order is assumed, and counted.
 #[test]
 fn a_copy_is_work_of_the_other_device_unless_it_has_access() {
-    let _turn = crate::hooks::tests::TURN.lock();
+    let _turn = crate::lock::TURN.lock();
     let call = Call { name: "cuMemcpyDtoDAsync_v2", per_thread: false };
     let assumed = || {
         let count = |watch: &mut Watch| {
@@ -186,7 +186,7 @@ fn a_copy_is_work_of_the_other_device_unless_it_has_access() {
 /// after the work of the current context, once, whichever the others are.
 #[test]
 fn a_copy_between_contexts_is_after_the_work_of_each() {
-    let _turn = crate::hooks::tests::TURN.lock();
+    let _turn = crate::lock::TURN.lock();
     let call = Call { name: "cuMemcpyPeer", per_thread: false };
     for (contexts, orders) in [
         ([SECOND, FIRST], [true, true, false]),
@@ -223,7 +223,7 @@ fn a_copy_between_contexts_is_after_the_work_of_each() {
 /// It returns when its stream is done if any of its copies is to ordinary memory.
 #[test]
 fn a_batch_waits_for_ordinary_memory() {
-    let _turn = crate::hooks::tests::TURN.lock();
+    let _turn = crate::lock::TURN.lock();
     let [own, to_host] = [[HERE, HERE + 512], [0x1000, HERE + 1024]];
     for (pairs, waits) in [(&[own][..], false), (&[own, to_host], true), (&[to_host, own], true)] {
         let [stream, ..] = anew();

@@ -54,7 +54,7 @@ fn defined() -> u64 {
 
 #[test]
 fn a_graph_is_defined_once_for_all_of_its_changes() {
-    let _turn = crate::hooks::tests::TURN.lock();
+    let _turn = crate::lock::TURN.lock();
     let resolve = |name: &CStr| match name.to_bytes() {
         b"cuGraphGetNodes" => nodes as *mut c_void,
         b"cuGraphNodeGetDependencies" => no_edges as *mut c_void,
@@ -105,7 +105,7 @@ fn a_graph_is_defined_once_for_all_of_its_changes() {
 /// one, and where another change has come before.
 #[test]
 fn an_unknown_change_leaves_no_nodes() {
-    let _turn = crate::hooks::tests::TURN.lock();
+    let _turn = crate::lock::TURN.lock();
     for launches in [0, 1] {
         let resolve = |name: &CStr| match name.to_bytes() {
             b"cuGraphGetNodes" => nodes as *mut c_void,
@@ -130,7 +130,7 @@ fn an_unknown_change_leaves_no_nodes() {
 /// the host has seen is that of its own node.
 #[test]
 fn a_declared_write_in_a_capture_is_a_node_that_writes() {
-    let _turn = crate::hooks::tests::TURN.lock();
+    let _turn = crate::lock::TURN.lock();
     for writes in [[true, true], [false, true], [true, false]] {
         with_context();
         let word: &AtomicU32 = Box::leak(Box::new(AtomicU32::new(0)));
@@ -209,7 +209,7 @@ fn that_have_it(owner: Handle, does: impl FnOnce()) -> Vec<Handle> {
 /// A graph that is made executable gives its objects on, with those of its children.
 #[test]
 fn an_executable_graph_has_the_objects_of_all_that_may_be_its_children() {
-    let _turn = crate::hooks::tests::TURN.lock();
+    let _turn = crate::lock::TURN.lock();
     for (owner, graph, has) in [
         (0, 0, true),
         (0, 1, true),
@@ -255,7 +255,7 @@ fn an_executable_graph_has_the_objects_of_all_that_may_be_its_children() {
 /// A graph ends with the children of its nodes, whose handles others may get.
 #[test]
 fn children_end_with_their_graph_or_their_node() {
-    let _turn = crate::hooks::tests::TURN.lock();
+    let _turn = crate::lock::TURN.lock();
     for owner in [0, 1, 2] {
         let of_graph = that_have_it(owner, || _ = destroy(&CALL, || OK, 2));
         let of_node = that_have_it(owner, || _ = destroy_node(&CALL, || OK, 200));
@@ -280,7 +280,7 @@ fn children_end_with_their_graph_or_their_node() {
 /// A capture that does not end has no graph, whatever the program has in the place for one.
 #[test]
 fn a_capture_that_is_refused_has_no_graph() {
-    let _turn = crate::hooks::tests::TURN.lock();
+    let _turn = crate::lock::TURN.lock();
     for (code, count) in [(OK, 1), (1, 0)] {
         with_context();
         let (mut stream, mut graph) = (100, 200);

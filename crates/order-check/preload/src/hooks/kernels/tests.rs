@@ -15,7 +15,7 @@ use crate::hooks::modules::load_kernel;
 use crate::hooks::run::{Show, run};
 use crate::hooks::{copies, events, memory, streams};
 use crate::model::streams::NON_BLOCKING;
-use crate::report::output::{pop_region, push_region};
+use crate::report::regions::{pop_region, push_region};
 use crate::settings::Settings;
 use crate::start::start;
 use crate::state::blocks::{Block, OfBatch};
@@ -114,7 +114,7 @@ fn found() -> Vec<String> {
 /// One test, as there is one watch in a process.
 #[test]
 fn what_a_launch_reads() {
-    let _turn = crate::hooks::tests::TURN.lock();
+    let _turn = crate::lock::TURN.lock();
     // An address among the parameters.
     let [a, b] = anew();
     write(a);

@@ -23,7 +23,7 @@ mod threads;
 /// One test, as there is one watch in a process.
 #[test]
 fn findings_about_kernels_with_code() {
-    let _turn = crate::hooks::tests::TURN.lock();
+    let _turn = crate::lock::TURN.lock();
     parts_of_one_allocation();
     words_and_reads();
     two_kernels();

@@ -14,7 +14,7 @@ use crate::code::launch::Values;
 use crate::code::nearby::uncompared;
 use crate::code::time::{NEARBY, set_spent_on_nearby as set_spent, spent_on_nearby as spent};
 use crate::hooks::{graphs, memory, streams};
-use crate::report::summary::sum_up;
+use crate::summary::sum_up;
 use crate::walk::{begin_call, locked};
 
 const PART_1: Address = MEMORY + PART;

@@ -7,16 +7,17 @@ use std::time::Duration;
 use cuda_order_check_engine::findings::counted;
 
 use crate::call::threads;
+use crate::candidates::apply_verdict;
 use crate::code::nearby::uncompared;
 use crate::code::verdict::judge;
+use crate::guard;
+use crate::hooks::thunks;
 use crate::lock::Guard;
 use crate::model::pinned::stop_watching;
 use crate::names::is_like_a_hooked_one;
 use crate::pinned::faults::Inside;
-use crate::report::candidates::apply_verdict;
 use crate::report::counts::COUNTED;
 use crate::watch::{WATCH, Watch};
-use crate::{guard, thunks};
 
 /// Reports what was held back until the end, and writes how much was seen, and what was not.
 pub fn summary() {
@@ -185,7 +186,7 @@ mod tests {
     /// A line for what there was, and none for what there was not.
     #[test]
     fn a_summary_has_what_was_seen() {
-        let _turn = crate::hooks::tests::TURN.lock();
+        let _turn = crate::lock::TURN.lock();
         count_by(counts);
         let log = std::env::temp_dir().join(format!("order-check-summary-{}", std::process::id()));
         let settings = Settings::from_text(&format!("log={}", log.display())).expect("it is valid");
