@@ -1,9 +1,47 @@
 //! Which registers may be read where a block begins, before they are written.
 
-use crate::code::Counts;
 use crate::decode::{Access, AccessKind, Instruction, Operand, Operation, Register};
 use crate::flow::Graph;
 use crate::instruction::{after, registers_of_a_source};
+
+/// How many registers and predicates there are: of a thread, and shared by those of a warp.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counts {
+    pub(crate) registers: [usize; 2],
+    pub(crate) predicates: [usize; 2],
+}
+
+impl Counts {
+    /// Of machine code: a state has a place for each register, and most kernels have few.
+    pub(crate) fn of(instructions: &[Instruction]) -> Self {
+        let mut registers = [0; 2];
+        for one in instructions {
+            let (address, count) = match one.operation {
+                Operation::Access(access) => (access.address, access.count),
+                _ => (None, None),
+            };
+            let address = address.into_iter().flat_map(|of| [Some(of.base), of.uniform]).flatten();
+            let address = address.chain(count);
+            let sources = one.sources.iter().filter_map(|source| match source.operand {
+                Operand::Register(register) => Some(register),
+                Operand::Constant { index, .. } => Some(index),
+                _ => None,
+            });
+            // Each that is read may be the first of up to eight.
+            let read = address.chain(sources).map(|register| (register, 8));
+            for (register, count) in read.chain(one.destination) {
+                let (kind, end) = match register {
+                    Register::General(number) => (0, usize::from(number) + usize::from(count)),
+                    Register::Uniform(number) => (1, usize::from(number) + usize::from(count)),
+                    Register::Zero => continue,
+                };
+                // The last number is no register.
+                registers[kind] = registers[kind].max(end.min(255));
+            }
+        }
+        Self { registers, predicates: [8; 2] }
+    }
+}
 
 /// Of each block a bit for each register.
 #[derive(Clone, Debug)]

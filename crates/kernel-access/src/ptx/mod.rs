@@ -21,10 +21,11 @@ mod translate;
 
 use std::collections::HashMap;
 
-use crate::code::{Code, Counts, NoCode};
+use crate::code::{Code, NoCode};
 use crate::container::Parameter;
 use crate::decode::INSTRUCTION;
 use crate::flow::Graph;
+use crate::live::Counts;
 
 pub use error::PtxError;
 

@@ -6,9 +6,9 @@ use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
 
 use super::PtxError;
 use super::translate::Translated;
-use crate::code::Counts;
 use crate::decode::{Access, AccessKind, Instruction, Operand, Operation, Predicate, Register};
 use crate::flow::Graph;
+use crate::live::Counts;
 
 /// How many steps are done to find where registers are needed.
 const MOST_STEPS: usize = 20_000_000;
