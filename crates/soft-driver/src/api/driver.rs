@@ -14,6 +14,7 @@ use crate::api::report::{self, Live};
 use crate::engine::pending;
 use crate::engine::virtual_time::VirtualClock;
 use crate::engine::workers;
+use crate::front::exit;
 use crate::front::faults::{Fault, can_fail_contexts};
 use crate::front::fork;
 use crate::front::functions;
@@ -476,6 +477,9 @@ fn start(driver: &SoftDriver, config: Config, faults: Vec<Fault>) {
         let _ = state.engine.threads.ensure_ticker(machine);
     }
     state.feed = new_feed(&config);
+    if state.feed.is_some() && config.order.exitcode != 0 {
+        exit::watch();
+    }
     state.config = config;
     state.life.taken = true;
 }

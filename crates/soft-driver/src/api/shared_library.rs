@@ -5,10 +5,10 @@ use std::sync::OnceLock;
 
 use crate::api::builder::Builder;
 use crate::api::driver::{self, SoftDriver};
+use crate::front::exit;
 use crate::front::exports::EXPORTS;
 use crate::front::fork;
 use crate::front::functions::exported_as;
-use crate::order::findings::exit;
 use crate::processes;
 
 /// The one machine of a shared library, set up by the environment when it is first called.

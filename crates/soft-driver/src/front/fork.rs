@@ -11,11 +11,11 @@ mod unix {
     use core::sync::atomic::{AtomicBool, Ordering};
     use std::sync::MutexGuard;
 
+    use crate::front::exit;
     use crate::front::hooks::{self, Control};
     use crate::machine::places::PLACES;
     use crate::machine::switches::FORKED;
     use crate::machine::{Locked, MACHINES};
-    use crate::order::findings;
     use crate::processes;
     use crate::threads;
     use crate::threads::idle;
@@ -110,7 +110,7 @@ mod unix {
         for machine in &MACHINES {
             machine.switches.shut_down(true);
         }
-        findings::exit::summaries();
+        exit::summaries();
     }
 
     /// A second time does no harm. So there is no state of a thread that is about to do it, which a

@@ -4,6 +4,7 @@ pub(crate) mod answers;
 pub(crate) mod arguments;
 mod declared;
 pub(crate) mod entry;
+pub(crate) mod exit;
 pub(crate) mod export;
 pub(crate) mod exports;
 pub(crate) mod faults;

@@ -4,13 +4,11 @@
 //! effect. While a capture is under way it is given nothing of its streams: the nodes of a graph
 //! are given when it is instantiated, and a launch names them.
 
-pub(crate) mod findings;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cuda_order_check_engine::feed::{self, Observer};
-use cuda_order_check_engine::findings::{Findings, counted};
+use cuda_order_check_engine::findings::{Findings, Sink, counted};
 use cuda_order_check_engine::trace::Trace;
 use cuda_order_check_engine::{Backtrace, Finding, Options, ThreadId};
 
@@ -102,7 +100,7 @@ impl Observer for Reports {
             );
         }
         if self.exitcode != 0 {
-            findings::exit::set(self.exitcode);
+            cuda_order_check_engine::exit::set(self.exitcode);
         }
         if self.aborts {
             crate::say!(
@@ -112,6 +110,19 @@ impl Observer for Reports {
             std::process::abort();
         }
     }
+}
+
+/// Where the findings of a driver are written.
+fn new_findings(config: &Config) -> Findings {
+    let file = config.order.log.as_ref().and_then(|path| {
+        let failed = |error| {
+            crate::say!("order_log: cannot write {path}, so findings go here: {error}");
+        };
+        Sink::file(path).map_err(failed).ok()
+    });
+    let sink = file.unwrap_or_else(|| Sink::stderr("cuda-soft-driver: "));
+    let sink = if config.order.json { sink.json() } else { sink };
+    Findings::new(vec![sink], config.order.suppress.clone())
 }
 
 /// The feed of a driver, if its order is to be checked.
@@ -124,7 +135,7 @@ pub(crate) fn new_feed(config: &Config) -> Option<Box<Feed>> {
     let (warnings, host_order) = (config.order.warnings, config.order.host);
     let options = Options::new().warnings(warnings).host_order(host_order);
     let backtraces = config.order.backtraces;
-    let findings = findings::new(config);
+    let findings = new_findings(config);
     let (hint, exitcode) = (!backtraces, config.order.exitcode);
     let (unchecked, without_effect) = (BTreeMap::new(), BTreeMap::new());
     let reports =
