@@ -79,7 +79,7 @@ pub(crate) fn driver_reads() -> Access {
 }
 
 /// The symbol that a place of the bank of addresses is about.
-fn symbol<'a>(kernel: &Kernel<'a>, place: u32) -> Option<Symbol<'a>> {
+pub(crate) fn symbol<'a>(kernel: &Kernel<'a>, place: u32) -> Option<Symbol<'a>> {
     let mut found = kernel.symbols.iter().filter(|(of, _)| *of == place);
     let (_, symbol) = found.next()?;
     found.next().is_none().then_some(*symbol)

@@ -16,6 +16,7 @@ use crate::live::{Counts, Live};
 use crate::parameters::{Cluster, Whose, address_half, cluster, meeting_half};
 use crate::polls::{is_fence, polls};
 use crate::ptx::error::PtxError;
+use crate::variables::Variables;
 
 /// Why a kernel cannot be evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +59,7 @@ pub struct Code {
     pub(crate) idle: BTreeSet<usize>,
     /// Constant bank 2.
     constants: Vec<u8>,
+    pub(crate) variables: Variables,
     /// A clock, and the time after which an evaluation has no answer.
     pub(crate) time: Option<(fn() -> Duration, Duration)>,
     /// These are asked for by the kernel's summary and by each of its launches.
@@ -81,6 +83,7 @@ impl Code {
         division::find(&mut instructions, &graph);
         let constants = kernel.constants.unwrap_or_default().to_vec();
         let counts = Counts::of(&instructions);
+        let variables = Variables::new(kernel, &instructions);
         Ok(Self {
             architecture,
             instructions,
@@ -90,6 +93,7 @@ impl Code {
             lines: Vec::new(),
             idle: BTreeSet::new(),
             constants,
+            variables,
             time: None,
             polls: OnceLock::new(),
             live: OnceLock::new(),
@@ -112,6 +116,7 @@ impl Code {
             lines: Vec::new(),
             idle: BTreeSet::new(),
             constants: Vec::new(),
+            variables: Variables::default(),
             time: None,
             polls: OnceLock::new(),
             live: OnceLock::new(),
@@ -146,8 +151,31 @@ impl Code {
     /// The accesses to global memory that the ways through the code lead to, by their offsets.
     pub(crate) fn accesses(&self) -> impl Iterator<Item = usize> {
         let all = self.graph.blocks.iter().flat_map(|block| block.instructions.clone());
-        all.filter(|&index| self.instructions.get(index).is_some_and(is_access))
+        all.filter(|&index| self.instructions.get(index).is_some_and(|one| self.is_access(one)))
             .map(|index| index * INSTRUCTION)
+    }
+
+    /// Whether it accesses global memory, or reads a constant variable, which is there, too.
+    pub(crate) fn is_access(&self, one: &Instruction) -> bool {
+        is_access(one) || self.variables.read_by(one).next().is_some()
+    }
+
+    /// The names of the module's variables that it may use, as far as the image says, each with its word in
+    /// a [`summary`](crate::touch::summary). It may use others, too, by addresses in memory. Constant variables
+    /// have one word, and are all named if any of them is read.
+    pub fn variables(&self) -> impl Iterator<Item = (u32, &str)> {
+        let all = self.variables.names();
+        all.map(|(number, name)| (self.word_of_variable(number), name))
+    }
+
+    /// Where the word of the variable with this number is: behind the words of the parameters.
+    pub(crate) fn word_of_variable(&self, number: usize) -> u32 {
+        self.parameters.1.next_multiple_of(8) + 8 * number as u32
+    }
+
+    /// The words of the parameters and of the variables.
+    pub(crate) fn words(&self) -> impl Iterator<Item = u32> {
+        (0..self.word_of_variable(self.variables.count())).step_by(8)
     }
 
     /// The access at this offset.
@@ -277,6 +305,8 @@ pub struct Launch {
     /// What global memory holds: bytes, and the address of the first. Nothing may change them until the
     /// kernel has ended, and it does not itself. [Threads](crate::threads) that are run read them.
     pub memory: Vec<(u64, Arc<[u8]>)>,
+    /// Where the variables of the module are, by their numbers.
+    pub(crate) variables: Vec<Option<u64>>,
     /// Whether only the first block is meant, of as many as there are.
     pub(crate) is_first_block: bool,
 }
@@ -285,7 +315,19 @@ impl Launch {
     /// A launch of `grid` blocks of `block` threads, of which nothing in memory is known.
     pub fn new(grid: [u32; 3], block: [u32; 3], parameters: impl Into<Vec<u8>>) -> Self {
         let (parameters, memory) = (parameters.into(), Vec::new());
-        Self { parameters, grid, block, memory, is_first_block: false }
+        Self { parameters, grid, block, memory, variables: Vec::new(), is_first_block: false }
+    }
+
+    /// The launch of this kernel, with the addresses of the variables of its module as the driver gives them
+    /// by name.
+    #[must_use]
+    pub fn with_variables(self, code: &Code, address_of: &dyn Fn(&str) -> Option<u64>) -> Self {
+        Self { variables: code.variables.found(address_of), ..self }
+    }
+
+    /// Where the variable with this number is.
+    pub(crate) fn variable(&self, number: usize) -> Option<u64> {
+        self.variables.get(number).copied().flatten()
     }
 
     /// A number of at most 16 bytes in memory.

@@ -241,7 +241,7 @@ impl<'a> Evaluator<'a> {
                 (one.head, head)
             })
             .collect();
-        let mut all: Words = (0..code.parameters.1).step_by(8).collect();
+        let mut all: Words = code.words().collect();
         all.extend(Words::from([MEMORY, STORED, ADDRESS]));
         let mut any = || {
             let symbol = symbols.fixed(0, SINGLE - 1, all.clone());
@@ -501,8 +501,8 @@ impl<'a> Evaluator<'a> {
         words
     }
 
-    /// All words of the parameters.
+    /// All words of the parameters and variables.
     fn all(&self) -> Words {
-        (0..self.code.parameters.1).step_by(8).chain([MEMORY]).collect()
+        self.code.words().chain([MEMORY]).collect()
     }
 }

@@ -252,6 +252,7 @@ impl State<'_> {
         if holds == Some(false) {
             return;
         }
+        self.read_constants(one, at, holds);
         let result = self.result(one, at, holds);
         self.follow(one, holds);
         if let Some((register, count)) = one.destination {

@@ -24,4 +24,5 @@ mod symbols;
 mod tensor;
 pub mod threads;
 pub mod touch;
+mod variables;
 mod words;

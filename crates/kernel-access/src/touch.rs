@@ -30,7 +30,7 @@ use crate::decode::{Access, AccessKind, INSTRUCTION, Space};
 use crate::evaluate::{Evaluator, Found, Seen};
 use crate::parameters::{Unread, bytes_read_by};
 use crate::symbols::Gaps;
-use crate::words::MEMORY;
+use crate::words::{ADDRESS, MEMORY, STORED};
 
 pub use crate::threads::surely_touched;
 
@@ -112,7 +112,8 @@ pub struct Word {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Summary {
-    /// Each word of the parameters.
+    /// Each word of the parameters, and behind them one for each variable in
+    /// [`Code::variables`](Code::variables), as if its address were a parameter.
     pub words: Vec<Word>,
     /// What is done at addresses that come from memory: tables of pointers, variables of the module.
     /// `other` is an index from memory, beside a word.
@@ -196,11 +197,16 @@ pub fn summary(code: &Code) -> Result<Summary, Unknown> {
     if let Some(at) = missing(&found) {
         return Err(Unknown::NeverReached(at));
     }
-    let mut words: Vec<Word> = (0..code.parameters.1)
-        .step_by(8)
+    let end = code.parameters.1;
+    let is_read = |offset: u32| {
+        let mut read = read.iter();
+        offset >= end || read.any(|range| range.start < offset + 8 && offset < range.end)
+    };
+    let mut words: Vec<Word> = code
+        .words()
         .map(|offset| Word {
             offset,
-            used: read.iter().any(|range| range.start < offset + 8 && offset < range.end),
+            used: is_read(offset),
             uses: Uses::default(),
             as_base: Uses::default(),
         })
@@ -208,9 +214,11 @@ pub fn summary(code: &Code) -> Result<Summary, Unknown> {
     let mut based = vec![Uses::default(); words.len()];
     let mut memory = Uses::default();
     let mut of = |offset: u32, use_it: &dyn Fn(&mut Uses)| {
-        if offset == MEMORY {
+        // What is done by a variable is done where no parameter says it.
+        if offset == MEMORY || offset >= end && offset < STORED.min(ADDRESS) {
             use_it(&mut memory);
-        } else if let Some(word) = words.get_mut(offset as usize / 8) {
+        }
+        if let Some(word) = words.get_mut(offset as usize / 8) {
             use_it(&mut word.uses);
         }
     };
@@ -231,8 +239,10 @@ pub fn summary(code: &Code) -> Result<Summary, Unknown> {
             });
         }
     }
-    for offset in found.stored.iter().filter(|&offset| offset != MEMORY) {
-        of(offset, &|uses| uses.other = true);
+    for offset in found.stored.iter() {
+        if let Some(word) = words.get_mut(offset as usize / 8) {
+            word.uses.other = true;
+        }
     }
     for (word, based) in words.iter_mut().zip(based) {
         word.as_base = based;

@@ -334,7 +334,13 @@ fn print_touched(
     match summary(code) {
         Ok(summary) => {
             for word in summary.words.iter().filter(|word| !word.uses.none()) {
-                writeln!(out, "  word at {}: {}", word.offset, names(word.uses, word.as_base))?;
+                let uses = names(word.uses, word.as_base);
+                let own = code.variables().filter(|(offset, _)| *offset == word.offset);
+                let variables: Vec<&str> = own.map(|(_, name)| name).collect();
+                match variables.as_slice() {
+                    [] => writeln!(out, "  word at {}: {uses}", word.offset)?,
+                    all => writeln!(out, "  variable {}: {uses}", all.join(" or "))?,
+                }
             }
             if !summary.memory.none() {
                 writeln!(

@@ -48,12 +48,24 @@ pub struct Kernel<'a> {
     pub constants: Option<&'a [u8]>,
     /// What the driver puts the addresses of into constant bank 4, by the places there.
     pub symbols: Vec<(u32, Symbol<'a>)>,
+    /// Constant bank 3: the constant variables of the module. `None` if there are none.
+    pub variables: Option<ConstantBank<'a>>,
     /// Where in constant bank 4 the addresses of functions are that never return: of `__assertfail`,
     /// which an `assert` calls.
     pub never_return: Vec<u32>,
     /// The branches to computed places, by their offsets in the code, with all places that each may
     /// go to. Of a branch that is not here the image does not say.
     pub indirect_branches: Vec<(u32, Vec<u32>)>,
+}
+
+/// The constant variables of a module, which are side by side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ConstantBank<'a> {
+    /// How many bytes all of them have.
+    pub size: u32,
+    /// Where each begins, and its name, mangled. Two may have one name.
+    pub names: Vec<(u32, &'a str)>,
 }
 
 /// A variable of the module, or a function of the driver.
@@ -219,6 +231,7 @@ impl<'a> Cubin<'a> {
         let never_return: Vec<u32> =
             symbols.iter().filter(is_without_return).map(|(place, _)| *place).collect();
         let called = called(image, &named).unwrap_or_default();
+        let variables = constant_bank(image, &named);
         let mut kernels = Vec::new();
         for (name, section) in &named {
             let Some(name) = name.strip_prefix(".text.") else { continue };
@@ -231,6 +244,7 @@ impl<'a> Cubin<'a> {
                 parameter_bank: None,
                 constants: None,
                 symbols: symbols.clone(),
+                variables: variables.clone(),
                 never_return: never_return.clone(),
                 indirect_branches: Vec::new(),
             };
@@ -318,6 +332,29 @@ fn symbols<'a>(image: &'a [u8], sections: &[(&str, &Section)]) -> Option<Vec<(u3
         }
     }
     Some(places)
+}
+
+/// The constant variables, by the table of symbols. `None` also if that is damaged.
+fn constant_bank<'a>(image: &'a [u8], sections: &[(&str, &Section)]) -> Option<ConstantBank<'a>> {
+    const SYMBOL: usize = 24;
+    const OBJECT: u8 = 1;
+    let is_bank = |(name, _): &(&str, &Section)| *name == ".nv.constant3";
+    let number = sections.iter().position(is_bank)?;
+    let size = u32::try_from(sections.get(number)?.1.size).ok()?;
+    let bytes = |wanted: &str| {
+        let (_, section) = sections.iter().find(|(name, _)| *name == wanted)?;
+        slice(image, section.offset, section.size)
+    };
+    let names = bytes(".strtab")?;
+    let variable = |symbol: &[u8]| {
+        let is_object = slice(symbol, 4, 1)?.iter().all(|kind| kind & 15 == OBJECT);
+        let is_there = is_object && usize::from(u16(symbol, 6)?) == number;
+        let name = text(names, u32(symbol, 0)?.into())?;
+        is_there.then_some((u32::try_from(u64(symbol, 8)?).ok()?, name))
+    };
+    let (symbols, _) = bytes(".symtab")?.as_chunks::<SYMBOL>();
+    let names: Vec<_> = symbols.iter().filter_map(|symbol| variable(symbol)).collect();
+    (!names.is_empty()).then_some(ConstantBank { size, names })
 }
 
 /// Each has its own place, a word that is not used, the number of its places, and these.

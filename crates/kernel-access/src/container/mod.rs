@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 pub(crate) use elf::NEVER_RETURNS;
-pub use elf::{Cubin, Kernel, Parameter, Symbol};
+pub use elf::{ConstantBank, Cubin, Kernel, Parameter, Symbol};
 pub use fatbin::{MAX_DECOMPRESSED, Wrapper};
 pub use locate::{Located, NotLocated, locate};
 

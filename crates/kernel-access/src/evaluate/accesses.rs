@@ -7,6 +7,7 @@ use crate::decode::{
 use crate::form::{Form, SINGLE};
 use crate::instruction::after;
 use crate::tensor::{MAP, Map};
+use crate::variables::constant;
 use crate::words::{MEMORY, STORED, Words};
 
 impl Evaluator<'_> {
@@ -144,6 +145,33 @@ impl Evaluator<'_> {
             return Some(forms);
         }
         Some((0..count).map(|_| self.single(&words)).collect())
+    }
+
+    /// The constant variables that an instruction reads: they are in memory, where others may write them.
+    pub(super) fn constants_read(&mut self, state: &State, one: &Instruction, at: usize) {
+        let Some((number, size)) = self.code.variables.bank() else { return };
+        for read in self.code.variables.read_by(one).collect::<Vec<_>>() {
+            let index = self.register(state, read.index);
+            let place = self.number(state, &index, true).and(read.offset.into());
+            let mut seen = Seen::new(at, constant(read.most));
+            seen.bases.insert(self.code.word_of_variable(number));
+            match &place {
+                Some(place) => self.symbols.words(place, &mut seen.others),
+                None => seen.others.extend(self.words_of(&[&index])),
+            }
+            if let Some(begin) = self.launch.and_then(|launch| launch.variable(number)) {
+                // What is behind the bank is no memory.
+                let last = i128::from(size.saturating_sub(read.sure));
+                let bounds = place.as_ref().map(|place| self.symbols.bounds(place, &state.facts));
+                let (low, high) = bounds.unwrap_or((None, None));
+                let [low, high] = [low.unwrap_or(0), high.unwrap_or(last)];
+                let bounds = [low, high].map(|at| at.clamp(0, last) + i128::from(begin));
+                seen.bounds = (Some(bounds[0]), Some(bounds[1]));
+            } else if self.launch.is_some() {
+                seen.others.insert(MEMORY);
+            }
+            self.seen.push(seen);
+        }
     }
 
     /// Where the last of so many bytes may be of those that follow each other as often as the lower half

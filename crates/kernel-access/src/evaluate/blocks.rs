@@ -154,11 +154,13 @@ impl Evaluator<'_> {
         // Where the instruction does something its guard holds.
         let sure = guard.known == Some(true);
         let (values, truths) = if sure {
+            self.constants_read(state, one, at);
             self.result(state, one, at)
         } else {
             let mut inside = state.clone();
             self.assume(&mut inside, &guard, true);
             self.decide(&mut inside, one.guard, !one.guard.negated);
+            self.constants_read(&inside, one, at);
             self.result(&inside, one, at)
         };
         if let Some((mut register, _)) = one.destination {

@@ -10,6 +10,7 @@ use crate::facts::Facts;
 use crate::form::{Form, SINGLE, gcd};
 use crate::instruction::after;
 use crate::parameters::Cluster;
+use crate::variables::Place;
 use crate::words::{ADDRESS, MEMORY, Words};
 
 /// How many blocks a cluster has at most.
@@ -187,6 +188,25 @@ impl Evaluator<'_> {
         }
     }
 
+    /// The address of a variable of the module, or the half of it that begins there.
+    pub(super) fn variable(&mut self, (number, half): Place, bytes: u32) -> Option<Form> {
+        let form = match self.launch {
+            Some(launch) => Form::number(launch.variable(number)?.into()),
+            None => {
+                let word = self.code.word_of_variable(number);
+                let symbols = &mut self.symbols;
+                let new = || symbols.fixed(0, DOUBLE - 1, Words::from([word]));
+                Form::symbol(*self.parameters.entry(word).or_insert_with(new))
+            }
+        };
+        match (half, bytes) {
+            // The lower half is the same modulo 2^32.
+            (0, 4 | 8) => Some(form),
+            (4, 4) => self.symbols.quotient(&form, SINGLE, &Facts::default()),
+            _ => None,
+        }
+    }
+
     /// The address that the parameters have together, as a constant has it: so many bytes before them.
     fn address(&mut self, before: u32) -> Form {
         let symbol = *self.address.get_or_insert_with(|| {
@@ -285,6 +305,19 @@ impl Evaluator<'_> {
                 Some(number) => Form::number(number as i128),
                 None => any(self, &Words::from([MEMORY])),
             },
+            (4, _) => {
+                let place = self.code.variables.at(low);
+                let form = place.and_then(|place| self.variable(place, bytes));
+                form.unwrap_or_else(|| {
+                    let mut words = Words::from([MEMORY]);
+                    let places =
+                        [low, low + 4].into_iter().filter_map(|at| self.code.variables.at(at));
+                    words.extend(
+                        places.map(|of| self.code.word_of_variable(of.0)).collect::<Words>(),
+                    );
+                    any(self, &words)
+                })
+            }
             (0, Constant::Parameter(at)) => match self.parameter(at, bytes) {
                 Some(form) => form,
                 None => any(self, &words_at(at)),

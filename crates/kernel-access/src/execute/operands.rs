@@ -48,6 +48,16 @@ impl State<'_> {
         match bank {
             0 => {}
             2 => return self.code.number(offset, bytes),
+            4 => {
+                let (number, half) = self.code.variables.at(offset)?;
+                let address = self.launch.variable(number)?;
+                return match (half, bytes) {
+                    (0, 8) => Some(address.into()),
+                    (0, 4) => Some((address as u32).into()),
+                    (4, 4) => Some((address >> 32).into()),
+                    _ => None,
+                };
+            }
             _ => return None,
         }
         match self.code.constant(offset) {

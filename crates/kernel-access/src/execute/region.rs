@@ -2,7 +2,7 @@
 
 use crate::code::Code;
 use crate::decode::{AccessKind, INSTRUCTION, Operation, Predicate, Register};
-use crate::instruction::{after, is_access};
+use crate::instruction::after;
 
 /// What may happen between a branch and where its ways meet. No way ends there: its end would be one
 /// without that place.
@@ -34,7 +34,7 @@ impl Region {
             waiting.extend(&block.next);
             let all = code.instructions.get(block.instructions.clone()).unwrap_or_default();
             for (index, one) in block.instructions.clone().zip(all) {
-                if is_access(one) {
+                if code.is_access(one) {
                     region.accesses.push(index * INSTRUCTION);
                 }
                 region.predicates.extend(&one.predicates_written);
