@@ -121,7 +121,8 @@ impl Values {
 
     /// What is asked of the code with the launch's values.
     fn ask<T>(&self, ask: impl FnOnce(&Code, &Launch) -> T) -> Option<T> {
-        Some(ask(&*self.code.code().ok()?, &self.launch()?))
+        let code = self.code.code().ok()?;
+        Some(ask(&code, &self.launch(&code)?))
     }
 }
 
@@ -161,8 +162,8 @@ fn is_shared(own: &Values, table: &Range<u64>) -> bool {
 
 impl Evaluated {
     fn new(values: &Values) -> Result<Self, Reason> {
-        let launch = values.launch().ok_or("there was no room for its parameters")?;
         let code = values.code.code()?;
+        let launch = values.launch(&code).ok_or("there was no room for its parameters")?;
         let sure = surely_touched(&code, &launch);
         let bounds = Bounds::new(values, &code, &launch);
         let may_wait = match &bounds {
@@ -172,7 +173,7 @@ impl Evaluated {
         let waits = match &bounds {
             _ if !may_wait => Waits::None,
             // The host may have a part in what is in its memory.
-            Ok(Bounds { summary, spans }) if !values.is_of_host => {
+            Ok(Bounds { summary, spans, .. }) if !values.is_of_host => {
                 summary.signals_in(&code, &launch, spans).map_or(Waits::Any, Waits::Itself)
             }
             _ => Waits::Any,
@@ -183,7 +184,7 @@ impl Evaluated {
     /// Whether it may access any of these bytes: a launch that may not has no part in what is there. A plain
     /// access without bounds is not meant.
     fn may_touch(&self, own: &Values, bytes: &Range<u64>) -> bool {
-        own.words().iter().any(|word| bytes.contains(word))
+        own.addresses().any(|word| bytes.contains(&word))
             || self.bounds.as_ref().map_or(true, |bounds| {
                 let counts = |span: &&Span| is_bounded(span) || is_signal(span);
                 bounds.spans.iter().filter(counts).any(|span| span.may_touch(bytes))

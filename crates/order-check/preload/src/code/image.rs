@@ -1,8 +1,10 @@
 //! The images that a program loads, as they were then.
 
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::ops::Range;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::ffi::CStr;
 use std::os::unix::ffi::OsStrExt as _;
+use std::sync::Arc;
 
 use cuda_kernel_access::container::{Located, NotLocated, locate};
 use cuda_order_check_engine::own_memory;
@@ -33,7 +35,20 @@ pub(crate) fn copied() -> usize {
 #[derive(Debug)]
 pub(crate) struct Image {
     source: Lock<Source>,
+    /// The variables that the program has asked for, in memory that is there.
+    variables: Lock<Arc<[Variable]>>,
+    has_variables: AtomicBool,
 }
+
+/// A variable of a module: its name in the image, and where it is.
+#[derive(Debug)]
+pub(crate) struct Variable {
+    pub(crate) name: Box<str>,
+    pub(crate) range: Range<u64>,
+}
+
+/// Of so many variables of an image it is remembered where they are: each launch of its kernels may use them.
+const VARIABLES: usize = 16;
 
 #[derive(Debug)]
 enum Source {
@@ -101,7 +116,49 @@ impl Drop for Source {
 
 impl Image {
     fn new(source: Source) -> Self {
-        Self { source: Lock::new(Rank::Code, source) }
+        Self {
+            source: Lock::new(Rank::Code, source),
+            variables: Lock::new(Rank::Code, Arc::default()),
+            has_variables: AtomicBool::new(false),
+        }
+    }
+
+    /// The program has asked for a variable, which is here.
+    pub(crate) fn has_variable(&self, name: &str, range: &Range<u64>) {
+        let is_it = |of: &Variable| *of.name == *name && of.range == *range;
+        if self.variables().is_some_and(|all| all.iter().any(is_it)) {
+            return;
+        }
+        let is_other = |of: &Variable| *of.name != *name && of.range.start != range.start;
+        let new = || Variable { name: name.into(), range: range.clone() };
+        self.change_variables(|all| {
+            all.retain(is_other);
+            if all.len() < VARIABLES {
+                all.push(new());
+            }
+        });
+    }
+
+    /// The memory at this address is gone.
+    pub(crate) fn ends_variable(&self, address: u64) {
+        self.change_variables(|all| all.retain(|of| of.range.start != address));
+    }
+
+    fn change_variables(&self, change: impl FnOnce(&mut Vec<Variable>)) {
+        let Ok(mut variables) = self.variables.lock() else { return };
+        let copy = |of: &Variable| Variable { name: of.name.clone(), range: of.range.clone() };
+        let mut all: Vec<Variable> = variables.iter().map(copy).collect();
+        change(&mut all);
+        self.has_variables.store(!all.is_empty(), Ordering::Relaxed);
+        *variables = all.into();
+    }
+
+    /// The variables that the program has asked for; none if there are none.
+    pub(crate) fn variables(&self) -> Option<Arc<[Variable]>> {
+        if !self.has_variables.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.variables.lock().ok().map(|all| all.clone())
     }
 
     /// The image that a call has just loaded from memory: a fat binary, a cubin or a text.

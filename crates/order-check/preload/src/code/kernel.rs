@@ -10,7 +10,7 @@ use cuda_kernel_access::load::{Limits, Loaded};
 use cuda_kernel_access::touch::{Summary, summary};
 
 use crate::code::Reason;
-use crate::code::image::{Image, LONGEST};
+use crate::code::image::{Image, LONGEST, Variable};
 use crate::code::launches::Launches;
 use crate::code::time::{Time, thread_time};
 use crate::lock::{Lock, Rank};
@@ -116,6 +116,11 @@ impl KernelCode {
         let found = self.code().map_or(ALL, of);
         (time.spend)(thread_time().saturating_sub(begin));
         *self.has_flags.get_or_init(|| found)
+    }
+
+    /// The variables of its module that the program has asked for: it may use them.
+    pub(crate) fn variables(&self) -> Option<Arc<[Variable]>> {
+        self.image.as_ref()?.variables()
     }
 
     pub(crate) fn code(&self) -> Result<Arc<Code>, Reason> {

@@ -4,8 +4,9 @@ use core::ops::Range;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use cuda_kernel_access::code::Launch;
+use cuda_kernel_access::code::{Code, Launch};
 
+use crate::code::image::Variable;
 use crate::code::kernel::KernelCode;
 use crate::code::reserve;
 
@@ -25,6 +26,8 @@ pub(crate) struct Values {
     pub(crate) code: Arc<KernelCode>,
     sizes: Sizes,
     words: Words,
+    /// The variables of its module that the program had asked for then.
+    variables: Option<Arc<[Variable]>>,
     pub(crate) is_of_host: bool,
     /// What it reads in memory.
     memory: Vec<Arc<Upload>>,
@@ -54,12 +57,22 @@ impl Values {
     ) -> Self {
         let number = number(mix(code.number, is_of_host.into()), sizes, words);
         let words = Words::new(words);
-        Self { number, code, sizes, words, is_of_host, memory: Vec::new(), recall: None }
+        let (variables, memory) = (None, Vec::new());
+        Self { number, code, sizes, words, variables, is_of_host, memory, recall: None }
+    }
+
+    /// The launch with variables of its module.
+    pub(crate) fn with_variables(mut self, variables: Option<Arc<[Variable]>>) -> Self {
+        let all = variables.iter().flat_map(|all| all.iter());
+        self.number =
+            all.fold(self.number, |number, of| mix(number.rotate_left(29), of.range.start));
+        Self { variables, ..self }
     }
 
     /// The launch, of which memory says nothing.
     pub(crate) fn alone(&self) -> Self {
-        Self::new(self.code.clone(), self.sizes, self.words(), self.is_of_host)
+        let alone = Self::new(self.code.clone(), self.sizes, self.words(), self.is_of_host);
+        alone.with_variables(self.variables.clone())
     }
 
     /// The launch with what it reads in memory.
@@ -82,17 +95,29 @@ impl Values {
         }
     }
 
-    /// The launch as the code is evaluated with it.
-    pub(crate) fn launch(&self) -> Option<Launch> {
-        if !self.has_words() {
-            return None;
-        }
-        let parameters: Vec<u8> = self.words().iter().flat_map(|word| word.to_le_bytes()).collect();
+    /// Its addresses, as far as they are known: the words, and where variables of its module are.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = u64> {
+        let variables = self.variables.iter().flat_map(|all| all.iter());
+        self.words().iter().copied().chain(variables.map(|of| of.range.start))
+    }
+
+    /// The bytes of the parameters.
+    fn parameters(&self) -> Option<Vec<u8>> {
+        let bytes = || self.words().iter().flat_map(|word| word.to_le_bytes()).collect();
+        self.has_words().then(bytes)
+    }
+
+    /// The launch as its code is evaluated with it.
+    pub(crate) fn launch(&self, code: &Code) -> Option<Launch> {
         let [x, y, z, wide, high, deep] = self.sizes;
-        let mut launch = Launch::new([x, y, z], [wide, high, deep], parameters);
+        let mut launch = Launch::new([x, y, z], [wide, high, deep], self.parameters()?);
         let memory = self.memory.iter().map(|one| (one.range.start, one.bytes.clone()));
         launch.memory = memory.collect();
-        Some(launch)
+        let variable = |name: &str| {
+            let mut all = self.variables.iter().flat_map(|all| all.iter());
+            all.find(|of| *of.name == *name).map(|of| of.range.start)
+        };
+        Some(launch.with_variables(code, &variable))
     }
 }
 
@@ -205,17 +230,18 @@ mod tests {
             let values = with(count);
             assert_eq!(values.words(), (1..=count).collect::<Vec<_>>(), "{count}");
             assert_eq!(boxed(), if count > 8 { 8 * count as usize } else { 0 }, "{count}");
-            let launch = values.launch().expect("there is room");
             let bytes: Vec<u8> = (1..=count).flat_map(u64::to_le_bytes).collect();
-            assert_eq!(launch.parameters, bytes, "{count}");
+            assert_eq!(values.parameters(), Some(bytes), "{count}");
         }
         assert_eq!(boxed(), 0, "they are gone");
         BOXED.store(MOST - 9 * 8, Ordering::Relaxed);
         let [last, missing] = [9, 9].map(with);
         assert!(
-            last.launch().is_some() && missing.launch().is_none() && missing.words().is_empty()
+            last.parameters().is_some()
+                && missing.parameters().is_none()
+                && missing.words().is_empty()
         );
-        assert!(with(8).launch().is_some());
+        assert!(with(8).parameters().is_some());
         assert_eq!([&last, &missing].map(|values| values.has_words()), [true, false]);
         drop((last, missing));
         BOXED.store(before, Ordering::Relaxed);

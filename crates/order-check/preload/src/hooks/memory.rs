@@ -1,7 +1,7 @@
 //! The calls that give memory and take it back: allocations and frees, maps, variables of modules, and
 //! memory of other APIs and processes.
 
-use core::ffi::{c_char, c_uint, c_void};
+use core::ffi::{CStr, c_char, c_uint, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use cuda_events::sys::CUDA_EXTERNAL_MEMORY_BUFFER_DESC;
@@ -96,6 +96,12 @@ pub(crate) fn global(
             (read(address), own)
         };
         owns(call, owner, address, bytes);
+        if !name.is_null() && address != 0 {
+            // SAFETY: a C string of the program's, by which the driver has just found it.
+            let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
+            let range = address..address.saturating_add(bytes as u64);
+            locked(|watch| watch.kernels.images.has_variable(owner, &name, &range));
+        }
     }
     code
 }

@@ -41,8 +41,11 @@ pub(crate) fn launched(watch: &mut Watch, call: &Call, launch: &KernelLaunch<'_>
             // SAFETY: what the program gave to the call.
             unsafe { kernel.values(parameters, extra, &mut waiting.values) };
             let values = waiting.values.get(first..).unwrap_or_default();
-            is_of_host = pinned.may_be_of_host(values)
-                && kernel.addresses(values).any(|word| pinned.of_host(word).is_some());
+            let variables = kernel.code.variables();
+            let mut variables = variables.iter().flat_map(|all| all.iter());
+            let has = |word: u64| pinned.of_host(word).is_some();
+            is_of_host = pinned.may_be_of_host(values) && kernel.addresses(values).any(has)
+                || variables.any(|of| has(of.range.start));
         }
         Submitted::Launch { function, sizes, end: waiting.values.len() }
     });

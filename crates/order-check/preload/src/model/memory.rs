@@ -13,7 +13,9 @@ use crate::watch::Watch;
 impl Watch {
     /// Memory ends with something else. The host's is the program's again, as far as it is there.
     pub(crate) fn ends(&mut self, address: Address) {
-        self.memory.owned.remove(&address);
+        if let Some(owners) = self.memory.owned.remove(&address) {
+            self.kernels.images.ends_variable(owners, address);
+        }
         pinned_ends(self, address);
         self.forget(address, true);
         match self.feed.memory(address) {

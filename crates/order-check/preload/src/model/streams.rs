@@ -44,6 +44,7 @@ impl Watch {
     pub(crate) fn default_stream(&mut self, context: Handle, device: i32, thread: u64) -> StreamId {
         // Not the number of those that are left: a context that ends takes its own away.
         let stream = StreamId((1 << 61) + self.next_id());
+        self.kernels.in_one_context = self.contexts.are_one();
         self.streams.defaults.insert((context, thread), stream);
         let (kind, creator) = match thread {
             0 => (StreamKind::Legacy, Creator::Driver),
@@ -82,6 +83,7 @@ impl Watch {
         flags: c_uint,
     ) {
         self.destroyed.created(stream);
+        self.kernels.in_one_context = self.contexts.are_one();
         self.streams.created.insert(stream, context);
         let kind = match flags & NON_BLOCKING {
             0 => StreamKind::Blocking,

@@ -50,6 +50,11 @@ impl Contexts {
         all.next().is_some_and(|first| all.any(|device| device != first))
     }
 
+    /// Whether no second context was seen. No context may have been current.
+    pub(crate) fn are_one(&self) -> bool {
+        self.devices.keys().filter(|context| **context != 0).count() <= 1
+    }
+
     pub(crate) fn ends(&mut self, context: Handle) {
         self.devices.remove(&context);
         self.peers.retain(|(from, to)| ![*from, *to].contains(&context));

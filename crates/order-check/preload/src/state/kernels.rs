@@ -10,7 +10,7 @@ use cuda_order_check_engine::map::Map;
 use cuda_order_check_engine::{Access, AccessKind, Launched, StreamId};
 
 use crate::call::{Call, Handle, OK};
-use crate::code::image::Image;
+use crate::code::image::{Image, Variable};
 use crate::code::kernel::KernelCode;
 use crate::code::kernel::demangled;
 use crate::code::launch::{Sizes, Values};
@@ -173,6 +173,19 @@ impl Images {
         self.owners.retain(|_, from| *from != owner);
     }
 
+    /// A module or library has this variable.
+    pub(crate) fn has_variable(&self, owner: Handle, name: &str, range: &Range<u64>) {
+        if let Some((image, _)) = self.loaded.get(&owner) {
+            image.has_variable(name, range);
+        }
+    }
+
+    /// What these objects had at this address has ended.
+    pub(crate) fn ends_variable(&self, owners: [Handle; 2], address: u64) {
+        let images = owners.iter().filter_map(|owner| self.loaded.get(owner));
+        images.for_each(|(image, _)| image.ends_variable(address));
+    }
+
     /// A context ends, with its modules.
     pub(crate) fn context_ends(&mut self, context: Handle) {
         let all = self.loaded.iter().filter(|(_, (_, own))| *own == context && context != 0);
@@ -211,6 +224,8 @@ pub(crate) struct Kernels {
     /// The contexts and kernels that were loaded.
     pub(crate) loaded: HashSet<(Handle, Handle)>,
     pub(crate) images: Images,
+    /// Whether only one context was seen: a kernel of a library uses other variables in another one.
+    pub(crate) in_one_context: bool,
 }
 
 impl Kernels {
@@ -354,8 +369,15 @@ impl Kernels {
             let bytes = bytes.filter(|bytes| *bytes >= POOL).unwrap_or(1);
             accesses.push(Access::new(kind, word, bytes));
         }
+        let variables = kernel.code.variables().filter(|_| self.in_one_context);
+        for Variable { range, .. } in variables.iter().flat_map(|all| all.iter()) {
+            let Some(memory) = feed.memory(range.start) else { continue };
+            some_of_host |= memory != Memory::Device;
+            accesses.push(Access::new(kind, range.start, range.end - range.start));
+        }
         if let Some(first) = accesses.first_mut() {
-            let mut values = Values::new(kernel.code.clone(), sizes, values, some_of_host);
+            let values = Values::new(kernel.code.clone(), sizes, values, some_of_host);
+            let mut values = values.with_variables(variables);
             runs.into_iter().for_each(|(uploads, stream)| uploads.launched(stream, &mut values));
             first.set_launch(Launched::new(Arc::new(values)));
         }

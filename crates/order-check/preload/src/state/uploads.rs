@@ -96,14 +96,14 @@ impl Uploads {
             .iter()
             .filter(|one| {
                 let range = &one.upload.range;
-                one.stream == stream && values.words().iter().any(|word| range.contains(word))
+                one.stream == stream && values.addresses().any(|word| range.contains(&word))
             })
             .map(|one| Recalled { upload: one.upload.clone(), log: one.log.clone() })
             .collect();
         let mut logged = None;
         self.all.retain_mut(|one| {
             let memory = &one.upload.memory;
-            if !values.words().iter().any(|word| memory.contains(word)) {
+            if !values.addresses().any(|word| memory.contains(&word)) {
                 return true;
             }
             let launch = logged.get_or_insert_with(|| Arc::new(values.alone())).clone();

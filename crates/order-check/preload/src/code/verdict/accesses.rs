@@ -30,11 +30,13 @@ pub(crate) fn may_write(launch: &Values, bytes: &Range<u64>) -> bool {
     let Some(summary) = launch.code.earlier_summary() else { return true };
     let words = launch.words().iter().zip(&summary.words);
     let mut within = words.filter(|(value, _)| bytes.contains(value)).map(|(_, word)| word.uses);
+    let mut variables = launch.addresses().skip(launch.words().len());
     within.any(|uses| uses.written || uses.atomic || uses.other)
+        || variables.any(|address| bytes.contains(&address))
 }
 
 /// What is done with the words that are addresses of these bytes; `None` if there is none, as the
-/// address of a pool stands for all of it.
+/// address of a pool stands for all of it, and a variable of the module has none.
 pub(super) fn uses_of(launch: &Values, bounds: &Bounds, shared: &[Range<u64>]) -> Option<Uses> {
     let words = launch.words().iter().zip(&bounds.summary.words);
     let within = words.filter(|(value, _)| shared.iter().any(|bytes| bytes.contains(value)));

@@ -19,6 +19,7 @@ mod nearby;
 mod order;
 mod recall;
 mod threads;
+mod variables;
 
 /// One test, as there is one watch in a process.
 #[test]
@@ -64,6 +65,10 @@ fn findings_about_kernels_with_code() {
     recall::table_in_a_loop();
     recall::table_behind_a_pointer();
     recall::tables_in_pinned_memory();
+    variables::copies_to_variables();
+    variables::kernels_with_a_variable();
+    variables::variables_that_are_gone();
+    variables::variables_of_two_contexts();
     let _ = std::fs::remove_file(log());
 }
 

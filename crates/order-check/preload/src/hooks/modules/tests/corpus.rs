@@ -47,7 +47,10 @@ pub(super) const PART_OF_CUBE: Known =
     (16, c"part_of_cube", &[(0, 8), (8, 4), (12, 4), (16, 4), (20, 4), (24, 4), (28, 4)]);
 /// `slots[*counter % 4][i] = ...`
 pub(super) const RING: Known = (17, c"ring", &[(0, 8), (8, 8)]);
-pub(super) const ALL: [Known; 7] = [OFFSET, UNUSED, GATHER, REDUCTIONS, WAITS, PART_OF_CUBE, RING];
+/// `out[i] = variable[i] + weights[i & 63]; variable[i] = 0`, of variables of its module.
+pub(super) const VARIABLES: Known = (18, c"module_variables", &[(0, 8)]);
+pub(super) const ALL: [Known; 8] =
+    [OFFSET, UNUSED, GATHER, REDUCTIONS, WAITS, PART_OF_CUBE, RING, VARIABLES];
 
 pub(super) fn known(kernel: Handle) -> Option<Known> {
     ALL.into_iter().find(|known| known.0 == kernel)
@@ -110,6 +113,11 @@ pub(super) fn corpus(architecture: &str, kernel: &str) -> (Vec<u8>, u16, u16) {
 
 /// A cubin with these kernels of the corpus, under names that may be others.
 pub(super) fn cubin(kernels: &[(&str, &str)]) -> Vec<u8> {
+    cubin_with(kernels, &[])
+}
+
+/// The same with more sections, behind two of each kernel and an empty one.
+pub(super) fn cubin_with(kernels: &[(&str, &str)], more: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut names = vec![0];
     let mut sections = vec![(0_u32, 0_u32, Vec::new())];
     let mut name = |text: String| {
@@ -124,6 +132,9 @@ pub(super) fn cubin(kernels: &[(&str, &str)]) -> Vec<u8> {
         // The attribute with the bank of the parameters.
         let info = [&[4, 0x0a, 8, 0, 1, 0, 0, 0][..], &base, &size].concat();
         sections.push((name(format!(".nv.info.{kernel}")), 0x7000_0000, info));
+    }
+    for (section, bytes) in more {
+        sections.push((name((*section).to_owned()), 1, bytes.clone()));
     }
     let last = name(".shstrtab".to_owned());
     sections.push((last, 3, names));
