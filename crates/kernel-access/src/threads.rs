@@ -71,16 +71,13 @@ fn meet(one: &Range<u64>, other: &Range<u64>) -> bool {
 /// The bytes that a thread's access touches for certain, and those that it may touch.
 fn bytes_of(code: &Code, touch: &Touch) -> (Range<u64>, Range<u64>) {
     let up_to = |bytes: u32| touch.address..touch.address.saturating_add(bytes.into());
+    let is_bulk = || code.access(touch.at).is_some_and(|access| access.count.is_some());
     let sure = match touch.kind {
         // The driver's compiler may leave it out.
         _ if code.idle.contains(&touch.at) => 0,
         AccessKind::Read | AccessKind::Write => touch.bytes,
+        AccessKind::CopyToShared | AccessKind::Reduce if is_bulk() => touch.bytes,
         AccessKind::Atomic | AccessKind::Reduce => touch.bytes.min(1),
-        AccessKind::CopyToShared
-            if code.access(touch.at).is_some_and(|access| access.count.is_some()) =>
-        {
-            touch.bytes
-        }
         AccessKind::CopyToShared | AccessKind::Unknown => 0,
     };
     (up_to(sure), up_to(touch.bytes))
@@ -122,8 +119,9 @@ fn run(code: &Code, launch: &Launch, place: Place, steps: usize) -> Run {
 }
 
 /// Accesses that threads at the corners of the launch make for certain, and the last thread that does
-/// what those behind it leave out: of reads and writes all their bytes, of atomic operations the
-/// first. Copies to shared memory are left out, except in bulk: these may be filled with zeros instead.
+/// what those behind it leave out: of reads, writes and what is done in bulk all their bytes, of atomic
+/// operations the first. Other copies to shared memory are left out: these may be filled with zeros
+/// instead.
 pub fn surely_touched(code: &Code, launch: &Launch) -> Vec<Touch> {
     let sizes = sizes(launch);
     if sizes.contains(&0) {

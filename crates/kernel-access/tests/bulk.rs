@@ -80,7 +80,7 @@ fn a_bulk_copy_has_the_bytes_that_a_register_says() {
             .map(|of| (of.kind, Some(of.address..of.address + u64::from(of.bytes))))
             .collect();
         assert_eq!((touched, run.missing.len()), (expected.to_vec(), 0), "{size}");
-        // All is copied for certain; of a reduction a byte is.
+        // All is copied and reduced for certain.
         let sure: Vec<_> = surely_touched(&code, &launch(Some(size)))
             .iter()
             .map(|of| (of.address, of.kind, of.bytes))
@@ -89,7 +89,7 @@ fn a_bulk_copy_has_the_bytes_that_a_register_says() {
             (FROM_AT, CopyToShared, size),
             (FROM_AT, CopyToShared, size),
             (TO_AT, Write, size),
-            (TO_AT, Reduce, 1),
+            (TO_AT, Reduce, size),
         ];
         assert_eq!(sure, expected, "{size}");
         let every = every_touch(&code, &launch(Some(size)), 1000).expect("little");
