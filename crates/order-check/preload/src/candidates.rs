@@ -21,9 +21,26 @@ impl Watch {
             } else if !wanted {
                 self.feed.confirm(report);
             }
-            wanted
+            wanted && !self.feed.observer().unsettled.has_enough(report)
         });
         all
+    }
+
+    /// The findings that have waited for a signal as long as they do, or so many of them, are reported if
+    /// none has come.
+    #[cold]
+    pub(crate) fn settle(&mut self, count: usize) {
+        for (report, verdict) in self.feed.observer_mut().unsettled.take(count) {
+            if verdict != Verdict::Refuted {
+                apply_verdict(self, report, verdict, Vec::new());
+            }
+        }
+    }
+
+    /// Reports the findings that wait for something.
+    pub(crate) fn release_all(&mut self) {
+        self.settle(usize::MAX);
+        self.feed.observer_mut().release_held();
     }
 }
 
@@ -40,13 +57,18 @@ pub(crate) fn judge_all(candidates: Vec<Report>) {
 }
 
 /// A finding about a launch was judged. If that says nothing for certain, the next one of its two
-/// places is looked at. With kernels that wait it is settled later.
+/// places is looked at. With kernels that wait it is settled later, and until then it is none: the next
+/// one of its places may be one without a signal.
 pub(crate) fn apply_verdict(
     watch: &mut Watch,
     report: Report,
     verdict: Verdict,
     waiting: Vec<Waiting>,
 ) {
+    if !waiting.is_empty() {
+        watch.feed.observer_mut().unsettled.add(report, verdict, waiting);
+        return;
+    }
     let is_new = match verdict {
         Verdict::Refuted => {
             if report.is_nearby() {
@@ -71,6 +93,6 @@ pub(crate) fn apply_verdict(
         }
     };
     if is_new {
-        watch.feed.observer_mut().judged_with(report, verdict, waiting);
+        watch.feed.observer_mut().judged(report, verdict);
     }
 }

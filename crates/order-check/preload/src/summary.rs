@@ -73,7 +73,7 @@ pub(crate) fn sum_up(watch: &mut Watch) {
     let (calls, seen) = (watch.seen.calls, watch.seen);
     // The kernels of graphs, too.
     let undescribed = !watch.kernels.by_handle.is_empty() && !watch.questions.describe_kernels();
-    watch.feed.observer_mut().release_all();
+    watch.release_all();
     let possible = watch.feed.observer().lines_of_possible();
     let errors = watch.feed.observer().findings.errors().to_vec();
     let times = watch.feed.times(&errors);

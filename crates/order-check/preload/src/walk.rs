@@ -188,6 +188,10 @@ impl Watch {
         self.seen.calls += 1;
         let _ = NUMBER.try_with(|number| number.set(self.seen.calls));
         self.feed.observer_mut().begins(name);
+        let settled = self.feed.observer().unsettled.settled();
+        if settled > 0 {
+            self.settle(settled);
+        }
         guard::planted(name);
     }
 
@@ -235,7 +239,7 @@ pub(crate) fn catch_up() {
         };
         judge_all(candidates);
         let mut watch = WATCH.try_lock().ok()?;
-        watch.as_mut()?.feed.observer_mut().release_all();
+        watch.as_mut()?.release_all();
         Some(())
     };
     guard::own(work);

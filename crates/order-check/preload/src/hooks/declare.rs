@@ -9,12 +9,17 @@ use crate::model::uploads::overwritten;
 use crate::report::output::LAUNCHES;
 use crate::state::node::Node;
 use crate::walk::{begin_call, caught_up, locked};
+use crate::watch::Watch;
 
 /// The findings since the last call.
 pub fn take_findings() -> Vec<Finding> {
     // What was found so far is judged after this.
     caught_up(|_| ());
-    locked(|watch| watch.feed.observer_mut().take()).unwrap_or_default()
+    let take = |watch: &mut Watch| {
+        watch.release_all();
+        watch.feed.observer_mut().take()
+    };
+    locked(take).unwrap_or_default()
 }
 
 /// Has the findings so far written. None of them waits for the next launch, which would show where its

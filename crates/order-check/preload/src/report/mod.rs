@@ -4,3 +4,4 @@ pub(crate) mod counts;
 pub(crate) mod output;
 pub(crate) mod regions;
 pub(crate) mod trace;
+pub(crate) mod unsettled;

@@ -14,9 +14,9 @@ use cuda_order_check_engine::{AccessKind, Allocation, Backtrace, Finding, Report
 
 use crate::call::thread;
 use crate::code::Reason;
-use crate::code::signals::Waiting;
-use crate::code::verdict::{Verdict, may_have_flags, unless_ordered};
+use crate::code::verdict::{Verdict, may_have_flags};
 use crate::report::regions::place;
+use crate::report::unsettled::{HELD_FOR, Unsettled, pair_of};
 use crate::settings::{CLASSES, Kind, Settings, is_launch, is_of_kernel, is_read};
 
 /// The threads of the process, and where findings go.
@@ -31,8 +31,7 @@ pub(crate) struct Output {
     possible: Possible,
     /// Findings that wait for the stack of a launch.
     held: Vec<Held>,
-    /// Findings that are none if a signal comes for which a kernel waits.
-    unsettled: Vec<Unsettled>,
+    pub(crate) unsettled: Unsettled,
     /// The name of the call that began last.
     call: &'static str,
     /// What comes now was done by this thread, which goes on meanwhile.
@@ -51,23 +50,7 @@ struct Held {
     since: Instant,
 }
 
-/// A finding between two sides, of which one may be behind a kernel that waits for a signal. A program may
-/// submit the signal later than both.
-struct Unsettled {
-    report: Report,
-    verdict: Verdict,
-    waiting: Vec<Waiting>,
-    since: Instant,
-}
-
-impl Unsettled {
-    fn is_old(&self) -> bool {
-        self.since.elapsed() > HELD_FOR
-    }
-}
-
-/// How long a finding is held, and how many are.
-const HELD_FOR: Duration = Duration::from_secs(2);
+/// How many findings are held.
 const HELD: usize = 64;
 
 /// Which calls get a stack. To take one is slow, so it is not done for launches: only for those
@@ -190,7 +173,7 @@ impl Output {
             candidates: Vec::new(),
             possible: Possible::default(),
             held: Vec::new(),
-            unsettled: Vec::new(),
+            unsettled: Unsettled::default(),
             call: "",
             thread_of_host_function: None,
             stacks: Stacks {
@@ -212,45 +195,10 @@ impl Output {
         if self.held.first().is_some_and(|oldest| oldest.since.elapsed() > HELD_FOR) {
             self.release_held();
         }
-        if self.unsettled.first().is_some_and(Unsettled::is_old) {
-            self.settle(self.unsettled.iter().take_while(|one| one.is_old()).count());
-        }
-    }
-
-    /// Reports the findings that wait for something.
-    pub(crate) fn release_all(&mut self) {
-        self.settle(self.unsettled.len());
-        self.release_held();
-    }
-
-    /// A candidate was judged, and kernels wait that may make an order.
-    pub(crate) fn judged_with(&mut self, report: Report, verdict: Verdict, waiting: Vec<Waiting>) {
-        if waiting.is_empty() {
-            return self.judged(report, verdict);
-        }
-        if self.unsettled.len() >= HELD {
-            self.settle(1);
-        }
-        self.unsettled.push(Unsettled { report, verdict, waiting, since: Instant::now() });
-    }
-
-    /// Reports those of so many findings, the oldest ones, for which no signal has come. For the others one
-    /// may still come.
-    #[cold]
-    fn settle(&mut self, count: usize) {
-        let oldest: Vec<Unsettled> =
-            self.unsettled.drain(..count.min(self.unsettled.len())).collect();
-        for Unsettled { report, verdict, waiting, .. } in oldest {
-            let verdict = match waiting.iter().find_map(Waiting::ordered) {
-                Some((at, why)) => unless_ordered(&report, verdict, at, why),
-                None => verdict,
-            };
-            self.judged(report, verdict);
-        }
     }
 
     /// Reports the findings that wait for the stack of a launch.
-    fn release_held(&mut self) {
+    pub(crate) fn release_held(&mut self) {
         // If one of them comes again, it comes with its stack.
         for Held { report, word, text, .. } in std::mem::take(&mut self.held) {
             self.write(report, Some((&word, &text)));
@@ -315,7 +263,6 @@ impl Output {
 
     /// The errors since the last call.
     pub(crate) fn take(&mut self) -> Vec<Finding> {
-        self.release_all();
         let all = self.findings.errors().get(self.taken..).unwrap_or_default().to_vec();
         self.taken += all.len();
         all.into_iter().map(Finding::Report).collect()
@@ -378,15 +325,7 @@ impl Output {
     /// A finding is possible. Says whether it is the first one of its two places, and the last one that
     /// is looked at.
     pub(crate) fn is_possible(&mut self, report: &Report) -> [bool; 2] {
-        let place = |side: &Side| {
-            let trace = side.call.backtrace.as_ref().map(|trace| match trace.path() {
-                Some(path) => path.to_string(),
-                None => trace.outline(),
-            });
-            format!("{} {} {}", side.call.name, side.agent, trace.unwrap_or_default())
-        };
-        let mut pair = [place(&report.first), place(&report.second)];
-        pair.sort_unstable();
+        let pair = pair_of(report);
         let pairs = &mut self.possible.pairs;
         if pairs.len() >= PAIRS && !pairs.contains_key(&pair) {
             return [false, true];
@@ -491,7 +430,7 @@ mod tests {
 
     use cuda_order_check_engine::Backtrace;
 
-    use super::{HELD, HELD_FOR, Possible, SHOWN, Unsettled, counted};
+    use super::{Possible, SHOWN, counted};
     use crate::settings::Settings;
 
     /// The reasons that came most often come first, and the number of others is said.
@@ -526,56 +465,6 @@ mod tests {
             expected.extend((others > 0).then_some(last));
             assert_eq!(lines, Some(expected));
         }
-    }
-
-    /// A finding waits its time for a signal, though an older one has waited long enough, and there are many.
-    #[test]
-    fn a_finding_waits_for_a_signal_beside_older_ones() {
-        use std::time::Instant;
-
-        use cuda_order_check_engine::{Access, Call, Checker, Finding, Op, StreamId, ThreadId};
-
-        use crate::code::kernel::KernelCode;
-        use crate::code::signals::{Side, forget, launched, waiting};
-        use crate::code::verdict::Verdict;
-        let _turn = crate::lock::TURN.lock();
-        let settings = Settings::from_text("log=/dev/null").expect("it is valid");
-        crate::start::start(&|_| core::ptr::null_mut(), &settings);
-        forget();
-        let code = Arc::new(KernelCode::new("kernel".to_owned(), 90, None));
-        launched(&code, Some((StreamId(2), 5)), None, false);
-        let side = |number| Side { stream: Some(number), number: 2 * number + 2, launch: None };
-        let report = || {
-            let mut checker = Checker::default();
-            for number in [1, 2] {
-                let call = Call::new("cuMemsetD8Async", number, ThreadId(1));
-                let accesses = &[Access::write(0x1000, 64)];
-                checker.apply(call, Op::Work { stream: StreamId(number), accesses });
-            }
-            match checker.take_findings().pop() {
-                Some(Finding::Report(report)) => report,
-                other => panic!("no report: {other:?}"),
-            }
-        };
-        let all = crate::walk::locked(|watch| {
-            let output = watch.feed.observer_mut();
-            let since = Instant::now().checked_sub(2 * HELD_FOR).expect("it runs for long");
-            let (verdict, waiting_for) = (Verdict::Known, Vec::new());
-            let old = Unsettled { report: report(), verdict, waiting: waiting_for, since };
-            output.unsettled.push(old);
-            let judged = |output: &mut super::Output| {
-                let waiting = waiting([side(1), side(2)]);
-                assert!(!waiting.is_empty());
-                output.judged_with(report(), Verdict::Known, waiting);
-            };
-            judged(output);
-            output.begins("cuNext");
-            let beside = output.unsettled.len();
-            (0..HELD).for_each(|_| judged(output));
-            (beside, output.unsettled.len())
-        });
-        forget();
-        assert_eq!(all, Some((1, HELD)));
     }
 
     /// A launch without a stack waits for one that has it; a region is no stack.

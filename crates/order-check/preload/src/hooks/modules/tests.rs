@@ -36,6 +36,7 @@ fn findings_about_kernels_with_code() {
     order::parts_that_interleave();
     order::many_rows();
     order::kernels_that_wait();
+    order::a_signal_for_one_finding_only();
     order::blocks_that_wait_for_each_other();
     order::strong_accesses();
     order::bounds_alone();

@@ -145,6 +145,21 @@ pub(super) fn kernels_that_wait() {
     }
 }
 
+/// An order by a signal that comes later is one of those two calls, and of no others at the same places.
+pub(super) fn a_signal_for_one_finding_only() {
+    let [a, b] = with_image("", image());
+    launch(WAITS, b, &[INPUT, INPUT + 1024, INPUT + 2048]);
+    for signal in [true, false] {
+        upload(a, 0);
+        cube(b, [0, 8, 0, 4]);
+        if signal {
+            launch(WAITS, a, &[INPUT, INPUT + 1024, INPUT + 4096]);
+        }
+        assert_eq!(found().len(), usize::from(!signal));
+        order([a, b]);
+    }
+}
+
 /// A kernel whose blocks wait for each other, as those of a scan, is in no order with others by that,
 /// unless these have the place of its flags.
 pub(super) fn blocks_that_wait_for_each_other() {
