@@ -4,7 +4,7 @@ use crate::feed::{A, B, Caller, DEVICE, EVENT, PINNED, findings};
 use cuda_order_check_engine::StreamKind::NonBlocking;
 use cuda_order_check_engine::feed::{Creator, Feed, Memory};
 use cuda_order_check_engine::{
-    Access, Cell, Compare, ContextId, EventId, GraphId, HostOrder, Options, StreamId,
+    Access, Cell, Compare, ContextId, EventId, GraphId, HostOrder, Options, StreamId, ThreadId,
 };
 
 #[test]
@@ -26,6 +26,36 @@ fn the_record_of_an_exported_event_waits_for_the_last_one() {
         });
         let expected = usize::from(!exported || destroyed);
         assert_eq!(found, expected, "exported: {exported}, destroyed: {destroyed}");
+    }
+}
+
+/// A host function may wait for the host, by a lock, say: what comes behind it is after what the host has
+/// done before its end.
+#[test]
+fn what_is_behind_a_function_is_after_the_host_until_its_end() {
+    for ends in [true, false] {
+        let found = findings(|feed| {
+            feed.function(A, 7);
+            feed.work(A, &[Access::read(DEVICE, 64)]);
+            feed.observer_mut().thread = ThreadId(9);
+            feed.function_begins(7);
+            let end = |feed: &mut Feed<Caller>| {
+                feed.observer_mut().thread = ThreadId(9);
+                feed.function_ends(7);
+                feed.observer_mut().thread = ThreadId(1);
+                feed.begin("later", 3, None);
+            };
+            if !ends {
+                end(feed);
+            }
+            feed.observer_mut().thread = ThreadId(1);
+            feed.begin("store", 2, None);
+            feed.host(&[Access::write(DEVICE, 64)]);
+            if ends {
+                end(feed);
+            }
+        });
+        assert_eq!(found, usize::from(!ends), "it ends after the store: {ends}");
     }
 }
 

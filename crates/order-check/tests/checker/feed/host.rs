@@ -24,6 +24,26 @@ fn the_host_may_have_seen_a_flag_once_it_is_written() {
     assert_eq!(program(None, None), 0, "nobody will say when it is written");
 }
 
+/// A flag that is captured is written by the launches of its graph: until then the host sees nothing of
+/// the work before it.
+#[test]
+fn a_captured_flag_is_not_seen() {
+    for (is_captured, place, expected) in
+        [(false, None, 0), (true, None, 1), (false, Some(1), 0), (true, Some(1), 1)]
+    {
+        let found = findings(|feed| {
+            feed.write(A, None, &[Access::write(DEVICE, 64)]);
+            if is_captured {
+                feed.capture_begin(A);
+            }
+            feed.write(A, place, &[Access::write(PINNED, 4)]);
+            place.into_iter().for_each(|place| feed.written(place, true));
+            feed.write(B, None, &[Access::write(DEVICE, 64)]);
+        });
+        assert_eq!(found, expected, "captured: {is_captured}, {place:?}");
+    }
+}
+
 /// A flag is what one load of the host reads.
 #[test]
 fn more_than_eight_bytes_are_no_flag() {

@@ -1,9 +1,9 @@
 //! What reports say of the calls.
 
 use crate::feed::{A, B, Caller, DEVICE, EVENT, findings};
-use cuda_order_check_engine::feed::{Feed, GraphNode, GraphWork, Memory};
+use cuda_order_check_engine::feed::{Feed, GraphNode, GraphWork, Memory, Observer};
 use cuda_order_check_engine::{
-    Access, EventId, GraphId, Options, Problem, StreamId, ThreadId, Warnings,
+    Access, EventId, Finding, GraphId, HostOrder, Options, Problem, StreamId, ThreadId, Warnings,
 };
 
 /// A misuse of an object, and a race, are each reported once for the two calls by their places: in a
@@ -64,6 +64,45 @@ fn a_thread_begins_again_after_the_end_of_another() {
         }
         assert!((1..=others).all(|other| feed.has_begun(ThreadId(other))), "{others} others");
     }
+}
+
+/// A thread that has ended, as far as the program knows, is there as long as it makes calls: those of the
+/// destructors of its variables. It is after what it did before.
+#[test]
+fn a_thread_that_makes_a_call_has_not_ended() {
+    struct Ended(Caller, usize);
+    impl Observer for Ended {
+        fn thread(&self) -> ThreadId {
+            self.0.thread
+        }
+        fn thread_name(&self, thread: ThreadId) -> String {
+            self.0.thread_name(thread)
+        }
+        fn ended_threads(&self) -> usize {
+            self.1
+        }
+        fn has_ended(&self, thread: ThreadId) -> bool {
+            thread == ThreadId(1) && self.1 > 0
+        }
+        fn finding(&mut self, finding: Finding) {
+            self.0.finding(finding);
+        }
+    }
+    let found = |before: u64, ends: bool, after: u64| {
+        let options = Options::new().host_order(HostOrder::Reported);
+        let mut feed = Feed::new(options, Ended(Caller::default(), 0));
+        for (number, thread) in (1..).zip([2, before, after]) {
+            feed.observer_mut().0.thread = ThreadId(thread);
+            feed.observer_mut().1 = usize::from(ends && number == 3);
+            feed.begin("store", number, None);
+            if number > 1 {
+                feed.host(&[Access::write(DEVICE, 64)]);
+            }
+        }
+        feed.observer().0.findings.len()
+    };
+    assert_eq!([false, true].map(|ends| found(1, ends, 1)), [0, 0]);
+    assert_eq!([false, true].map(|ends| found(1, ends, 2)), [1, 1]);
 }
 
 /// A call that has waited is the current one again, whichever calls came meanwhile.
@@ -148,6 +187,30 @@ fn a_stream_has_its_name_whenever_it_was_given() {
         let (count, text) = (feed.observer().findings.len(), &feed.observer().text);
         let found = ["uploads", "downloads"].map(|name| text.contains(name).then_some(name));
         assert_eq!((count, found.into_iter().flatten().next()), (1, name), "{text}");
+    }
+}
+
+/// Each launch of a graph is recorded, so that the next one comes after it: that is no record of the
+/// program, which only needs a wait.
+#[test]
+fn a_launch_is_no_record_of_an_event() {
+    for records in [false, true] {
+        let mut feed = Feed::new(Options::default(), Caller::default());
+        feed.begin("cuGraphInstantiate", 1, None);
+        let work = vec![GraphWork::Work(vec![Access::write(DEVICE, 64)])];
+        feed.graph(GraphId(1), vec![GraphNode { work, after: Vec::new() }]);
+        feed.begin("cuGraphLaunch", 2, None);
+        feed.launch(A, GraphId(1));
+        feed.launched();
+        feed.begin("cuEventRecord", 3, None);
+        if records {
+            feed.record(EVENT, A);
+        }
+        feed.begin("cuMemsetD8Async", 4, None);
+        feed.write(B, None, &[Access::write(DEVICE, 64)]);
+        let text = &feed.observer().text;
+        assert_eq!(text.contains("an event was recorded"), records, "{text}");
+        assert_eq!(text.contains("(cuEventRecord): only the wait"), records, "{text}");
     }
 }
 
