@@ -40,7 +40,6 @@ struct Sight {
     path: Option<u64>,
     agent: Agent,
     given: Option<Arc<str>>,
-    created: Option<u64>,
 }
 
 fn same<T: ?Sized>(one: &Arc<T>, other: &Arc<T>) -> bool {
@@ -51,8 +50,8 @@ impl Sight {
     /// `None` if only the text of a backtrace gives the place of the call.
     fn new((call, agent): At<'_>) -> Option<Self> {
         let path = Self::path(call)?;
-        let (given, created) = (agent.stream_name(), Self::created(agent));
-        Some(Self { name: call.name.clone(), path, agent: agent.clone(), given, created })
+        let given = agent.stream_name();
+        Some(Self { name: call.name.clone(), path, agent: agent.clone(), given })
     }
 
     fn path(call: &Call) -> Option<Option<u64>> {
@@ -61,10 +60,6 @@ impl Sight {
             (None, None) => Some(None),
             (None, Some(trace)) => trace.path().map(Some),
         }
-    }
-
-    fn created(agent: &Agent) -> Option<u64> {
-        agent.stream_created().map(|call| call.number)
     }
 
     /// Whether another side surely has the same place. If its stream got a name in between, the
@@ -79,7 +74,6 @@ impl Sight {
                 _ => false,
             }
             && self.name == call.name
-            && self.created == Self::created(agent)
             && match (&self.given, agent.stream_name()) {
                 (Some(one), Some(other)) => same(one, &other),
                 (one, other) => one.is_none() && other.is_none(),
@@ -205,7 +199,6 @@ impl Reports {
         let waits = |mark: &&Marked| {
             mark.waits
                 && mark.event == record.event
-                && mark.call.number > record.call.number
                 && Some(mark.stream.id) != second.agent.stream_id()
         };
         let wait = marked.find(waits).map(|wait| (wait.stream.to_string(), wait.call.clone()));

@@ -89,10 +89,68 @@ fn a_wait_goes_on_until_a_write_ends_it() {
     }
 }
 
+/// Of two streams that write the value either may be the one that is seen: the wait is after neither.
+#[test]
+fn a_wait_is_after_what_all_writers_have_in_common() {
+    for (streams, ordered, expected) in [
+        (&[1][..], false, 0),
+        (&[1, 3], false, 1),
+        (&[3, 1], false, 1),
+        // The second one is after the first one's work.
+        (&[1, 3], true, 0),
+    ] {
+        let mut program = vec![writes(1), Record(1, 1)];
+        for stream in streams {
+            if ordered {
+                program.push(Wait(*stream, 1));
+            }
+            program.push(Write(*stream, VALUE, 5));
+        }
+        program.extend([waits(2, VALUE), reads(2)]);
+        let races = in_one_thread(program.clone());
+        // The writes of one word are atomic, and need no order.
+        assert_eq!(races, expected, "{streams:?} {ordered}");
+    }
+}
+
+/// A copy of known bytes ends a wait that was there before, if it has the value.
+#[test]
+fn a_wait_goes_on_until_a_copy_ends_it() {
+    for (content, expected) in [(None, 0), (Some(4), 0), (Some(5), 1)] {
+        for range in [(0x10, 8), (0, 64)] {
+            let copy = Access::write(range.0, range.1);
+            let copy = content.map_or(copy.clone(), |content| copy.filled(content));
+            let program = vec![waits(2, VALUE), writes(2), Work(1, vec![copy]), writes(3)];
+            assert_eq!(in_one_thread(program), expected, "{content:?} {range:x?}");
+        }
+    }
+}
+
+/// A word of four bytes at the same place leaves the whole one as long as it is.
+#[test]
+fn a_part_of_a_value_may_be_a_value() {
+    let half = Cell { bytes: 4, ..VALUE };
+    let program = |part: u64| {
+        in_one_thread(vec![
+            Write(1, VALUE, 5),
+            Write(1, half, 5),
+            Work(1, vec![Access::write(part, 4)]),
+            Record(1, 1),
+            Wait(2, 1),
+            Wait(3, 1),
+            waits(2, VALUE),
+            writes(3),
+            Write(3, VALUE, 5),
+            reads(2),
+        ])
+    };
+    assert_eq!([0x10, 0x14, 0x18].map(program), [0, 0, 1]);
+}
+
 /// A kernel, or another device, has written the value: that may have been after all work so far.
 #[test]
 fn a_wait_may_be_ended_by_what_nobody_sees() {
-    let program = |unseen, late: bool, copied: bool| {
+    let with = |unseen, late: bool, copied: Option<Access>| {
         let mut checker = Checker::new(Options::new().unseen_writers(unseen));
         let mut number = 0;
         let mut apply = |op: Op<'_>| {
@@ -100,8 +158,8 @@ fn a_wait_may_be_ended_by_what_nobody_sees() {
             checker.apply(Call::new("call", number, ThreadId(1)), op);
         };
         apply(Do::Host(vec![Access::allocate(0, 64)]).op());
-        if copied {
-            apply(Op::Work { stream: StreamId(3), accesses: &[Access::write(0, 64)] });
+        if let Some(copy) = copied {
+            apply(Op::Work { stream: StreamId(3), accesses: &[copy] });
         }
         if !late {
             apply(writes(1).op());
@@ -115,10 +173,13 @@ fn a_wait_may_be_ended_by_what_nobody_sees() {
         }
         checker.take_findings().len()
     };
+    let copy = || Access::write(0, 64);
+    let program = |unseen, late, copied: bool| with(unseen, late, copied.then(copy));
     assert_eq!(program(false, false, false), 1);
     assert_eq!(program(true, false, false), 0);
     assert_eq!(program(true, true, false), 1, "what comes after its end is not before it");
     assert_eq!(program(true, false, true), 1, "it may have been the copy");
+    assert_eq!(with(true, false, Some(copy().filled(4))), 0, "it was not the copy");
 }
 
 /// An unreported writer ended the wait. It may have seen any value that a stream wrote, and it may

@@ -214,6 +214,81 @@ fn a_launch_is_no_record_of_an_event() {
     }
 }
 
+/// What is said of the calls between two that have no order: what of it is of the two streams, and the last.
+#[test]
+fn what_was_between_is_of_the_two_streams() {
+    const C: StreamId = StreamId(0xc);
+    const OTHER: EventId = EventId(0xf);
+    type Between = fn(&mut Feed<Caller>);
+    let cases: [(&str, Between, &[&str], &[&str]); 7] = [
+        ("nothing", |_| (), &[], &["recorded", "failed"]),
+        (
+            "two failed records",
+            |feed| {
+                feed.call_failed(Some(A), 400);
+                feed.call_failed(Some(A), 401);
+            },
+            &["failed with error 401"],
+            &["error 400"],
+        ),
+        ("a failed record of the other one", |feed| feed.call_failed(Some(B), 400), &[], &["400"]),
+        (
+            "a wait of a third one",
+            |feed| {
+                feed.record(EVENT, A);
+                feed.wait(C, EVENT);
+            },
+            &["an event was recorded in stream 0xa", "stream 0xc waits for it"],
+            &[],
+        ),
+        (
+            "a wait of a third one for another event",
+            |feed| {
+                feed.record(EVENT, A);
+                feed.record(OTHER, C);
+                feed.wait(C, OTHER);
+            },
+            &["an event was recorded in stream 0xa", "only the wait is missing"],
+            &["waits for it"],
+        ),
+        (
+            "a wait for the event, which something else has recorded anew",
+            |feed| {
+                feed.record(EVENT, A);
+                feed.record(EVENT, C);
+                feed.wait(B, EVENT);
+            },
+            &["an event was recorded in stream 0xa", "only the wait is missing"],
+            &["waits for it"],
+        ),
+        ("a record of a third one", |feed| feed.record(EVENT, C), &[], &["recorded"]),
+    ];
+    for (name, between, parts, others) in cases {
+        let mut feed = Feed::new(Options::default(), Caller::default());
+        feed.begin("cuMemsetD8Async", 1, None);
+        feed.work(A, &[Access::write(DEVICE, 64)]);
+        feed.begin("cuEventRecord", 2, None);
+        between(&mut feed);
+        feed.begin("cuMemcpyDtoHAsync_v2", 3, None);
+        feed.work(B, &[Access::read(DEVICE, 64)]);
+        let text = &feed.observer().text;
+        assert!(text.contains("reads"), "{name}: {text}");
+        assert!(parts.iter().all(|part| text.contains(part)), "{name}: {text}");
+        assert!(!others.iter().any(|part| text.contains(part)), "{name}: {text}");
+    }
+    // No order mends the use of memory that is freed.
+    let mut feed = Feed::new(Options::default(), Caller::default());
+    feed.allocate(DEVICE, 64, Memory::Device);
+    feed.begin("cuMemFreeAsync", 1, None);
+    feed.free_async(A, DEVICE);
+    feed.begin("cuEventRecord", 2, None);
+    feed.call_failed(Some(A), 400);
+    feed.begin("cuMemcpyDtoHAsync_v2", 3, None);
+    feed.work(A, &[Access::read(DEVICE, 64)]);
+    let text = &feed.observer().text;
+    assert!(text.contains("or stop using it after the free") && !text.contains("400"), "{text}");
+}
+
 /// A finding says what there was between its calls, and of much of it the last.
 #[test]
 fn the_last_calls_between_are_remembered() {

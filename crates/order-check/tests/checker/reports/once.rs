@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::common::Do;
 use crate::reports::{Program, read, write};
-use cuda_order_check_engine::{Access, Call, Op, StreamId, ThreadId, What};
+use cuda_order_check_engine::{Access, Call, Node, NodeWork, Op, StreamId, ThreadId, What};
 
 #[test]
 fn each_pair_of_places_is_reported_once() {
@@ -58,6 +58,21 @@ fn a_pair_that_was_found_before_is_the_same_only_if_all_of_it_is() {
     assert_eq!(found(Some("two"), ["a", "b"], 2), 1, "another name");
     assert_eq!(found(None, ["a", "b"], 2), 0);
     assert_eq!(found(Some("one"), ["a", "b"], 2), 0, "a name that it had");
+}
+
+/// Each node of a launch is a place of its own.
+#[test]
+fn the_nodes_of_a_launch_are_several_places() {
+    let node = |at| Node { work: NodeWork::Work(vec![Access::write(at, 8)]), after: Vec::new() };
+    let mut program = Program::new();
+    for round in 0..3 {
+        program
+            .apply("define", Do::Define(1, vec![node(0x1000), node(0x1010)]))
+            .apply("cuGraphLaunch", Do::Launch(1, 1))
+            .apply("cuMemcpyDtoHAsync", read(2));
+        let findings = program.findings();
+        assert_eq!(findings.len(), if round == 0 { 2 } else { 0 }, "{findings:?}");
+    }
 }
 
 /// With backtraces a place is how the program came to the call, whatever the stream.

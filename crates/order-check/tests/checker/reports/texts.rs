@@ -197,6 +197,55 @@ fn the_missing_order_depends_on_who_they_are() {
     );
 }
 
+/// Only nodes of one launch have an edge between them.
+#[test]
+fn the_nodes_of_two_launches_need_an_event() {
+    let node = Node { work: NodeWork::Work(vec![Access::write(0x1000, 64)]), after: Vec::new() };
+    let mut program = Program::new();
+    program
+        .apply("cuGraphInstantiate", Do::Define(1, vec![node]))
+        .apply("cuGraphLaunch", Do::Launch(1, 1))
+        .apply("cuGraphLaunch", Do::Launch(2, 1));
+    let findings = program.findings();
+    assert_eq!(findings.len(), 1, "{findings:?}");
+    assert!(line(&findings[0], "to mend").contains("cuEventRecord(event, copies)"), "{findings:?}");
+    assert!(!findings[0].contains("nodes of one launch"), "{findings:?}");
+}
+
+/// The use of memory that is freed comes after the free, whichever call was made first.
+#[test]
+fn a_use_that_was_held_back_is_after_the_free() {
+    let mut program = Program::new();
+    program
+        .apply("cuLaunchHostFunc", Do::Function(1, Some(5), Vec::new()))
+        .apply("cuMemcpyDtoHAsync", read(1))
+        .apply("cuMemFree", Do::Host(vec![Access::free(0x1000, 64)]))
+        .apply("begin", Do::Begin(5))
+        .apply("end", Do::End(5));
+    let findings = program.findings();
+    let head = "error: use after free: call #2 (cuMemcpyDtoHAsync) reads what call #3 (cuMemFree)";
+    assert!(findings.len() == 1 && findings[0].starts_with(head), "{findings:?}");
+    let order = "call #2 (cuMemcpyDtoHAsync) is after call #3 (cuMemFree)";
+    assert_eq!(line(&findings[0], "order"), order);
+}
+
+/// The last call that is waited for is named, also if it is over for all by now.
+#[test]
+fn the_last_call_before_is_remembered() {
+    for others in [0, 64] {
+        let mut program = Program::with(Options::new().retire_every(1));
+        program
+            .apply("cuMemsetD8Async", Do::Work(1, vec![Access::write(0x2000, 4)]))
+            .apply("cuStreamSynchronize", Do::Sync(What::Stream(StreamId(1))));
+        (0..others).for_each(|_| _ = program.apply("other", Do::Work(9, Vec::new())));
+        program.apply("cuMemcpyHtoDAsync", write(1)).apply("cuMemcpyDtoHAsync", read(2));
+        let order = line(&program.findings()[0], "order");
+        let first =
+            "stream work is after call #1 (cuMemsetD8Async) on stream copies, which is before";
+        assert!(order.starts_with(first), "{others}: {order}");
+    }
+}
+
 #[test]
 fn a_report_has_the_bytes_that_are_shared_and_no_more() {
     let mut program = Program::new();

@@ -49,6 +49,51 @@ fn a_record_that_is_covered_is_lost_to_a_thread_that_waits() {
     }
 }
 
+/// Of several records that are lost, the first one whose work is not waited for at all is named, whatever
+/// comes after it.
+#[test]
+fn the_worst_of_lost_records_is_named() {
+    for (streams, named) in [
+        // Covered, and then not; not, and then covered; twice not, the second of which is later.
+        (&[1, 1, 2][..], Some((4, 6))),
+        (&[1, 2, 2], Some((2, 4))),
+        (&[1, 2, 3], Some((4, 6))),
+        (&[1, 1, 1], None),
+    ] {
+        let mut warnings = Warnings::NONE;
+        warnings.lost_record = true;
+        let mut program = Program::with(Options::new().warnings(warnings));
+        for (at, stream) in (1..).zip(streams) {
+            let work = vec![Access::write(0x1000 * at, 64)];
+            program.apply("work", Do::Work(*stream, work)).apply("record", Do::Record(1, *stream));
+        }
+        program.apply("wait", Do::Wait(4, 1));
+        let findings = program.findings();
+        assert_eq!(findings.len(), usize::from(named.is_some()), "{streams:?}: {findings:?}");
+        if let Some((lost, by)) = named {
+            let text = format!("before call #{lost} (record): call #{by} (record) recorded");
+            assert!(findings[0].contains(&text), "{streams:?}: {findings:?}");
+        }
+    }
+}
+
+/// Other processes may have recorded an event of theirs: a wait for it may wait for more than is known.
+#[test]
+fn a_wait_for_an_event_of_other_processes_is_no_mistake() {
+    for (interprocess, records, expected) in
+        [(false, false, 1), (false, true, 1), (true, false, 0), (true, true, 0)]
+    {
+        let mut program = Program::with(Options::new().warnings(Warnings::all()));
+        program.apply("create", Do::Event(1, interprocess)).apply("work", write(1));
+        if records {
+            program.apply("record", Do::Record(1, 1));
+        }
+        program.apply("wait", Do::Wait(1, 1));
+        let findings = program.findings();
+        assert_eq!(findings.len(), expected, "{interprocess} {records}: {findings:?}");
+    }
+}
+
 /// A program that is wrong in each way that there is a warning for.
 fn doubtful(warnings: Warnings) -> Vec<String> {
     let mut program = Program::with(Options::new().warnings(warnings));
