@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use cuda_order_check_engine::findings::{Stacks, Suppression};
-use cuda_order_check_engine::{AccessKind, Problem, Report, Side, files};
+use cuda_order_check_engine::{AccessKind, Report, Side, files};
 
 /// The environment variable with the settings.
 pub const VARIABLE: &str = "CUDA_ORDER_CHECK";
@@ -73,8 +73,22 @@ pub(crate) fn is_launch(side: &Side) -> bool {
     side.call.name.starts_with("cuLaunchKernel") || side.call.name.starts_with("cuLaunchCoop")
 }
 
+/// For tests: the access is one that a kernel without code may make.
+#[cfg(test)]
+pub(crate) fn launched(access: cuda_order_check_engine::Access) -> cuda_order_check_engine::Access {
+    use cuda_order_check_engine::{Launch, Launched};
+    #[derive(Debug)]
+    struct Kernel;
+    impl Launch for Kernel {
+        fn number(&self) -> u64 {
+            1
+        }
+    }
+    access.of_launch(Launched::new(std::sync::Arc::new(Kernel)))
+}
+
 pub(crate) fn is_read(side: &Side) -> bool {
-    matches!(side.kind, AccessKind::Read | AccessKind::AtomicRead)
+    side.kind == AccessKind::Read
 }
 
 impl Kind {
@@ -88,7 +102,7 @@ impl Kind {
         if report.problem.is_of_an_object() {
             return Self::Objects;
         }
-        if report.problem == Problem::UseAfterFree || sides.iter().any(frees) {
+        if sides.iter().any(frees) {
             return Self::Free;
         }
         if sides.iter().any(host) {
@@ -269,7 +283,7 @@ fn switch(name: &str, value: &str) -> Result<bool, String> {
 mod tests {
     use cuda_order_check_engine::findings::Stacks;
 
-    use super::{Kind, Settings};
+    use super::{Kind, Settings, launched};
 
     /// The classes of two operations, each in a stream of its own or of the host, in both orders.
     #[test]
@@ -291,6 +305,10 @@ mod tests {
         let (read, write) = (|| Access::read(64, 8), || Access::write(64, 8));
         let copy = |access| ("cuMemcpyDtoDAsync_v2", true, access);
         let kernel = |access| ("cuLaunchKernel of softmax", true, access);
+        let together = |access| ("cuLaunchCooperativeKernel of softmax", true, access);
+        // A kernel of a graph, and a copy of one.
+        let node = |access| ("cuGraphLaunch", true, launched(access));
+        let copy_node = |access| ("cuGraphLaunch", true, access);
         let host = |access| ("a load", false, access);
         let set = || ("cuMemsetD8Async", true, write());
         let frees = || ("cuMemFreeAsync", true, Access::free(64, 8));
@@ -302,7 +320,17 @@ mod tests {
             ([kernel(read()), set()], Kind::Copy),
             ([kernel(write()), copy(read())], Kind::Reads),
             ([kernel(write()), kernel(write())], Kind::Kernels),
+            ([together(write()), copy(read())], Kind::Reads),
+            ([kernel(read()), together(write())], Kind::Kernels),
+            ([node(write()), copy(read())], Kind::Reads),
+            ([copy(read()), node(write())], Kind::Reads),
+            ([node(write()), kernel(read())], Kind::Kernels),
+            ([node(write()), set()], Kind::Copy),
+            ([copy_node(write()), kernel(read())], Kind::Copy),
+            ([copy_node(read()), kernel(write())], Kind::Reads),
             ([set(), host(read())], Kind::Host),
+            ([("cuMemcpyHtoD_v2", true, write()), host(read())], Kind::Host),
+            ([frees(), host(read())], Kind::Free),
             ([set(), ("cuMemcpyHtoD_v2", false, read())], Kind::Copy),
             // It has returned; one that comes later has not.
             ([("cuMemcpyHtoD_v2", true, write()), kernel(read())], Kind::Uploads),
@@ -328,6 +356,18 @@ mod tests {
         assert!(!settings.has(Kind::Free) && Settings::default().has(Kind::Reads));
         assert_eq!((settings.log.as_deref(), settings.exitcode), (Some("/tmp/a b-%p"), 66));
         assert_eq!(Settings::from_text(""), Ok(Settings::default()));
+        let text = "log=/l,json=/j,sarif=/s,trace=/t,library=/d,possible=on";
+        let file = |path: &str| Some(path.to_owned());
+        let expected = Settings {
+            log: file("/l"),
+            json: file("/j"),
+            sarif: file("/s"),
+            trace: file("/t"),
+            library: Some("/d".into()),
+            possible: true,
+            ..Settings::default()
+        };
+        assert_eq!(Settings::from_text(text), Ok(expected));
         let stacks =
             |text| Settings::from_text(text).map(|settings| (settings.stacks, settings.shown));
         assert_eq!(stacks("stacks=full"), Ok((true, Stacks::Full)));

@@ -166,22 +166,16 @@ pub(crate) fn sum_up(watch: &mut Watch) {
 
 #[cfg(test)]
 mod tests {
-    use core::sync::atomic::AtomicU64;
+    use cuda_order_check_engine::{Access, Call, StreamId, ThreadId};
 
     use super::{Ordering, sum_up, summary};
+    use crate::report::counts::tests::{TABLES, counts};
     use crate::report::counts::{Seen, count_by};
-    use crate::settings::Settings;
+    use crate::settings::{Settings, launched};
     use crate::start::start;
+    use crate::state::waiting::{Operation, Submitted};
     use crate::walk::locked;
     use crate::watch::Watch;
-
-    /// How often tables of functions without names were asked for.
-    static TABLES: AtomicU64 = AtomicU64::new(0);
-
-    fn counts(each: &mut dyn FnMut(&'static str, u64)) {
-        each("cuDriverGetVersion", 5);
-        each("cuGetExportTable", TABLES.load(Ordering::Relaxed));
-    }
 
     /// A line for what there was, and none for what there was not.
     #[test]
@@ -206,6 +200,33 @@ mod tests {
             });
             assert_eq!(text.matches("order check: 0 findings in").count(), count, "{text}");
         }
+        let text = written(&|watch| {
+            (watch.seen.calls, watch.seen.kernels, watch.seen.copies, watch.seen.graphs) =
+                (1, 2, 3, 4);
+            sum_up(watch);
+        });
+        assert!(text.contains("in 2 kernels, 3 copies, 4 graphs, "), "{text}");
+        // What waits for the next call, what was not judged, and what was found again.
+        let write = || Access::write(0x1000, 64);
+        let call = |number: u64, name| Call::new(name, number, ThreadId(1));
+        let text = written(&|watch| {
+            watch.seen.calls = 5;
+            for (number, stream) in (1..).zip([1, 2, 1]) {
+                watch.feed.resume(call(number, "cuMemsetD8Async"));
+                watch.feed.work(StreamId(stream), &[write()]);
+            }
+            watch.feed.resume(call(4, "cuLaunchKernel of k"));
+            watch.feed.work(StreamId(3), &[launched(write())]);
+            let work = Submitted::Write(vec![write()]);
+            let call = call(5, "cuMemcpyDtoDAsync_v2");
+            watch.waiting.operations.push(Operation { call, stream: StreamId(4), work });
+            sum_up(watch);
+        });
+        assert!(text.contains("order check: 6 findings in "), "{text}");
+        for name in ["(kernel k)", "(cuMemcpyDtoDAsync_v2)"] {
+            assert!(text.contains(name), "{name}: {text}");
+        }
+        assert_eq!(text.matches("order check: 2 times: ").count(), 1, "{text}");
         type Place = fn(&mut Seen) -> &mut u64;
         let places: [(Place, &str); 8] = [
             (|seen| &mut seen.unknown, "2 launches of graphs"),

@@ -41,3 +41,16 @@ pub(crate) static COUNTED: OnceLock<Counted> = OnceLock::new();
 pub fn count_by(counted: Counted) {
     let _ = COUNTED.set(counted);
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use core::sync::atomic::{AtomicU64, Ordering};
+
+    /// How often tables of functions without names were asked for.
+    pub(crate) static TABLES: AtomicU64 = AtomicU64::new(0);
+
+    pub(crate) fn counts(each: &mut dyn FnMut(&'static str, u64)) {
+        each("cuDriverGetVersion", 5);
+        each("cuGetExportTable", TABLES.load(Ordering::Relaxed));
+    }
+}

@@ -100,7 +100,7 @@ const REASONS: usize = 256;
 /// How many pairs of places are kept that were possible, and how often each is judged: the next one may
 /// be certain.
 const PAIRS: usize = 4096;
-const LOOKS: u32 = 16;
+pub(crate) const LOOKS: u32 = 16;
 
 impl Stacks {
     #[inline]
@@ -162,7 +162,7 @@ impl Output {
     /// Whether the code of kernels decides what it means.
     fn is_candidate(&self, report: &Report) -> bool {
         [&report.first, &report.second].iter().any(|side| side.launch().is_some())
-            || self.wants(report) && may_have_flags(report)
+            || may_have_flags(report)
     }
 
     pub(crate) fn new(settings: &Settings) -> Self {
@@ -425,78 +425,4 @@ fn findings(settings: &Settings) -> Findings {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use cuda_order_check_engine::Backtrace;
-
-    use super::{Possible, SHOWN, counted};
-    use crate::settings::Settings;
-
-    /// The reasons that came most often come first, and the number of others is said.
-    #[test]
-    fn possible_findings_are_summed_up() {
-        let _turn = crate::lock::TURN.lock();
-        let settings = Settings::from_text("log=/dev/null").expect("it is valid");
-        crate::start::start(&|_| core::ptr::null_mut(), &settings);
-        for kernels in [0, 1, 2, SHOWN, SHOWN + 1, SHOWN + 5] {
-            let lines = crate::walk::locked(|watch| {
-                let output = watch.feed.observer_mut();
-                output.possible = Possible::default();
-                for (at, _) in (0..kernels).flat_map(|at| (0..=at).map(move |other| (at, other))) {
-                    output.possible(format!("kernel {at}"), "it may".into());
-                }
-                output.lines_of_possible()
-            });
-            let count = kernels * (kernels + 1) / 2;
-            let first = match count {
-                0 => None,
-                1 => Some("1 possible finding was not reported: --possible".to_owned()),
-                _ => Some(format!("{count} possible findings were not reported: --possible")),
-            };
-            let line = |at: usize| {
-                let times = counted(at as u64 + 1, "times");
-                format!("possible, {times}: kernel {at}: it may")
-            };
-            let mut expected: Vec<String> = first.into_iter().collect();
-            expected.extend((0..kernels).rev().take(SHOWN).map(line));
-            let others = kernels.saturating_sub(SHOWN);
-            let last = format!("possible: and {others} other kernels");
-            expected.extend((others > 0).then_some(last));
-            assert_eq!(lines, Some(expected));
-        }
-    }
-
-    /// A launch without a stack waits for one that has it; a region is no stack.
-    #[test]
-    fn a_finding_is_held_until_its_launch_has_a_stack() {
-        use cuda_order_check_engine::{Access, Call, Checker, Finding, Op, StreamId, ThreadId};
-        let _turn = crate::lock::TURN.lock();
-        let settings = Settings::from_text("log=/dev/null").expect("it is valid");
-        crate::start::start(&|_| core::ptr::null_mut(), &settings);
-        let report = |trace: Option<&'static str>| {
-            let mut checker = Checker::default();
-            for (number, name) in [(1, "cuLaunchKernel of k"), (2, "cuMemsetD8Async")] {
-                let mut call = Call::new(name, number, ThreadId(1));
-                call.backtrace = trace.map(|trace| Arc::new(trace) as Arc<dyn Backtrace>);
-                let accesses = &[Access::write(0x1000, 64)];
-                checker.apply(call, Op::Work { stream: StreamId(number), accesses });
-            }
-            match checker.take_findings().pop() {
-                Some(Finding::Report(report)) => report,
-                other => panic!("no report: {other:?}"),
-            }
-        };
-        for trace in [None, Some("Region: step")] {
-            let all = crate::walk::locked(|watch| {
-                let output = watch.feed.observer_mut();
-                let held = output.hold(report(trace), None).is_none();
-                let wanted = output.stacks.wanted.len();
-                let known = output.hold(report(trace), None).is_none();
-                let found = output.hold(report(Some("Region: step\nfill")), None).is_some();
-                (held, wanted, known, found, output.stacks.wanted.len(), output.held.len())
-            });
-            assert_eq!(all, Some((true, 2, true, true, 0, 0)), "{trace:?}");
-        }
-    }
-}
+mod tests;

@@ -69,6 +69,32 @@ mod tests {
     use super::Trace;
     use crate::lock::{Lock, Rank};
 
+    /// Each function that is not hooked has the calls since the line before, and none without any.
+    #[test]
+    fn a_line_has_the_calls_before_it_that_are_not_hooked() {
+        use crate::report::counts::count_by;
+        use crate::report::counts::tests::{TABLES, counts};
+        use core::sync::atomic::Ordering;
+        let _turn = crate::lock::TURN.lock();
+        count_by(counts);
+        let path = std::env::temp_dir().join(format!("order-check-trace-{}", std::process::id()));
+        let file = File::create(&path).expect("a new file");
+        let counts = Lock::new(Rank::Counts, HashMap::new());
+        let trace = Trace { file, begin: Instant::now(), counts };
+        for (at, tables) in [2, 2, 5].into_iter().enumerate() {
+            TABLES.store(tables, Ordering::Relaxed);
+            trace.write(&format!("line {at}\n"));
+        }
+        TABLES.store(0, Ordering::Relaxed);
+        let text = std::fs::read_to_string(&path).expect("it was written");
+        let lines: Vec<&str> =
+            text.lines().map(|line| line.split(" us ").last().unwrap_or(line)).collect();
+        let first = "not hooked: cuDriverGetVersion 5 cuGetExportTable 2";
+        let last = "not hooked: cuGetExportTable 3";
+        assert_eq!(lines, [first, "line 0", "line 1", last, "line 2"]);
+        std::fs::remove_file(&path).expect("it is there");
+    }
+
     #[test]
     fn a_pipe_that_nobody_reads_does_not_end_the_process() {
         let (reader, writer) = std::io::pipe().expect("a pipe");
