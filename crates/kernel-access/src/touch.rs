@@ -124,16 +124,26 @@ pub struct Summary {
     pub signals: Option<u32>,
 }
 
+/// Where the blocks of a launch seem to signal each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Table {
+    /// Where they store: one place for each block.
+    pub places: Range<u64>,
+    /// From where on they may look for signals, as far as bounds tell: those of a few threads, which may be
+    /// taken for those of all.
+    pub first: u64,
+}
+
 impl Summary {
-    /// Of a launch that may wait, where the table is by which its blocks seem to signal each other, with
-    /// the places before it that they may look at. All strong stores are of the table, which has one place for
+    /// Of a launch that may wait, the table by which its blocks seem to signal each other. All strong stores are of the table, which has one place for
     /// each block, and what is waited for are earlier places: of as many as a block has threads, where bounds
     /// say it. Nothing waits for the last place, as partners do that answer there, and blocks that meet; and
     /// the first block does not wait, as that of a later part does, whose table goes on where another
     /// launch's ends.
     ///
     /// Another launch may use the same table all the same: `launch` and `spans` say nothing of others.
-    pub fn signals_in(&self, code: &Code, launch: &Launch, spans: &[Span]) -> Option<Range<u64>> {
+    pub fn signals_in(&self, code: &Code, launch: &Launch, spans: &[Span]) -> Option<Table> {
         self.signals?;
         let product =
             |sizes: [u32; 3]| sizes.iter().try_fold(1, |all, &of| u64::checked_mul(all, of.into()));
@@ -172,7 +182,8 @@ impl Summary {
             let spans = may_touch(code, &launch.first_block());
             spans.map_or(true, |spans| code.may_wait_in(&spans))
         };
-        (is_table && is_waited && !first_waits()).then_some(before..table.end)
+        let found = Table { places: table, first: before };
+        (is_table && is_waited && !first_waits()).then_some(found)
     }
 }
 

@@ -270,11 +270,12 @@ fn blocks_that_wait_for_blocks_of_the_same_launch_are_told_from_others() {
         let launch = Launch::new([blocks, 1, 1], [16, 1, 1], parameters);
         let spans = may_touch(&code, &launch).expect("known");
         let summary = summary(&code).expect("known");
-        (summary.signals, summary.signals_in(&code, &launch, &spans))
+        let table = summary.signals_in(&code, &launch, &spans);
+        (summary.signals, table.map(|of| (of.first, of.places)))
     };
     let ask = |text: &str| ask_of(text, 16);
     // With what each thread of the first block may look at.
-    let table = Some(flags + 4 - 64..flags + 68);
+    let table = Some((flags + 4 - 64, flags + 4..flags + 68));
     assert_eq!(ask(&text), (Some(0), table.clone()));
     assert_eq!(ask_of(&text, 1), (Some(0), None), "it has no earlier block");
     // A first look is bounded; the others count down.

@@ -9,7 +9,7 @@ use cuda_kernel_access::code::{Code, Launch};
 use cuda_kernel_access::decode::AccessKind;
 use cuda_kernel_access::execute::Touch;
 use cuda_kernel_access::threads::{Every, Sought, every_touch, seek};
-use cuda_kernel_access::touch::{Span, Summary, may_touch, surely_touched};
+use cuda_kernel_access::touch::{Span, Summary, Table, may_touch, surely_touched};
 
 use crate::code::Reason;
 use crate::code::launch::Values;
@@ -44,7 +44,7 @@ pub(crate) struct Evaluated {
 pub(crate) enum Waits {
     None,
     /// Its blocks seem to wait for what other blocks of it store here.
-    Itself(Range<u64>),
+    Itself(Table),
     Any,
 }
 
@@ -147,13 +147,14 @@ fn is_signal(span: &Span) -> bool {
 /// Whether another launch that was evaluated signals in the table by which the blocks of this one do, as far
 /// as it has bounds. One with the same table comes before or after it, as each would overwrite what the other
 /// one has there.
-fn is_shared(own: &Values, table: &Range<u64>) -> bool {
+fn is_shared(own: &Values, table: &Table) -> bool {
+    let bytes = table.first..table.places.end;
     let shares = |(number, found): (&u64, &Result<Arc<Evaluated>, Reason>)| {
         let Ok(Evaluated { bounds: Ok(Bounds { spans, .. }), waits, .. }) = found.as_deref() else {
             return false;
         };
-        let has_table = matches!(waits, Waits::Itself(own) if own.start == table.start);
-        let signals = |span: &Span| is_bounded(span) && is_signal(span) && span.may_touch(table);
+        let has_table = matches!(waits, Waits::Itself(own) if own.first == table.first);
+        let signals = |span: &Span| is_bounded(span) && is_signal(span) && span.may_touch(&bytes);
         *number != own.number && !has_table && spans.iter().any(signals)
     };
     let all = LAUNCHES.lock();
@@ -192,26 +193,40 @@ impl Evaluated {
     }
 
     /// Whether others signal where its blocks do.
-    pub(crate) fn is_shared(&self, own: &Values, table: &Range<u64>) -> bool {
+    pub(crate) fn is_shared(&self, own: &Values, table: &Table) -> bool {
         is_shared(own, table)
     }
 
-    /// Whether it may wait for work, which may touch some bytes or not, or for what is ordered with that.
+    /// Whether it may wait for work, which may touch some bytes or not, or for what is ordered with that. The
+    /// work is in these allocations. Threads do not look for a signal in another allocation than that of the
+    /// table, even if their bounds go beyond its beginning.
     pub(crate) fn may_wait_for_work(
         &self,
         own: &Values,
+        allocations: &[Range<u64>],
         touches: impl FnOnce(&Range<u64>) -> bool,
     ) -> bool {
         match &self.waits {
             Waits::None => false,
-            Waits::Itself(bytes) => touches(bytes) || is_shared(own, bytes),
+            Waits::Itself(table) => {
+                let Table { places, first, .. } = table;
+                let others =
+                    allocations.iter().map(|all| all.end).filter(|end| *end <= places.start);
+                let first = others.fold(*first, u64::max);
+                touches(&(first..places.end)) || is_shared(own, table)
+            }
             Waits::Any => true,
         }
     }
 
     /// Whether one of two launches may wait for the other one, or for what is ordered with that.
-    pub(crate) fn may_wait_for(&self, own: &Values, (other, found): (&Values, &Self)) -> bool {
-        self.may_wait_for_work(own, |bytes| found.may_touch(other, bytes))
+    pub(crate) fn may_wait_for(
+        &self,
+        own: &Values,
+        allocations: &[Range<u64>],
+        (other, found): (&Values, &Self),
+    ) -> bool {
+        self.may_wait_for_work(own, allocations, |bytes| found.may_touch(other, bytes))
     }
 
     /// What all threads do, if they are not too many. Without time only if it was asked before.

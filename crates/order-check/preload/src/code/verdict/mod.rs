@@ -150,6 +150,7 @@ fn judge_launches(report: &Report, launches: [Option<&Values>; 2]) -> Verdict {
         reach: Reach::Code,
         time: Some(CANDIDATES),
     };
+    let allocations = question.memory.map_or(&[][..], std::slice::from_ref);
     let evaluate = |at: usize, launch: &Values| {
         launch.evaluate(CANDIDATES).map_err(|why| Verdict::Possible(at, why))
     };
@@ -157,7 +158,7 @@ fn judge_launches(report: &Report, launches: [Option<&Values>; 2]) -> Verdict {
         Ok(found) => {
             let number = side_of(report, at).number;
             let work = OtherWork::of(other, number);
-            let waits = found.may_wait_for_work(launch, |bytes| work.hits(bytes));
+            let waits = found.may_wait_for_work(launch, allocations, |bytes| work.hits(bytes));
             let verdict = of_launch_and_work((launch, &found), work, at, &question);
             if verdict == Verdict::Possible(at, work::FLAG.into())
                 && other.agent.stream_id().is_some()
@@ -178,8 +179,8 @@ fn judge_launches(report: &Report, launches: [Option<&Values>; 2]) -> Verdict {
             (Ok(first), Ok(second)) => {
                 let verdict = of_two_launches([(one, &first), (two, &second)], &question);
                 let waits = [
-                    first.may_wait_for(one, (two, &second)),
-                    second.may_wait_for(two, (one, &first)),
+                    first.may_wait_for(one, allocations, (two, &second)),
+                    second.may_wait_for(two, allocations, (one, &first)),
                 ];
                 match order_with_host(report).filter(|_| is_sure(&verdict)) {
                     Some((at, why)) => Verdict::Possible(at, why.into()),

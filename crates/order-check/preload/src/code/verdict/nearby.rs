@@ -56,8 +56,11 @@ pub(crate) fn judge_nearby(
         Err(work) => work.accesses.len(),
     };
     let waits = match &other {
-        Ok(other) => own.1.may_wait_for(own.0, *other) || other.1.may_wait_for(other.0, own),
-        Err(work) => own.1.may_wait_for_work(own.0, |bytes| work.hits(bytes)),
+        Ok(other) => {
+            own.1.may_wait_for(own.0, allocations, *other)
+                || other.1.may_wait_for(other.0, allocations, own)
+        }
+        Err(work) => own.1.may_wait_for_work(own.0, allocations, |bytes| work.hits(bytes)),
     };
     if waits || size(own.1).saturating_mul(others) > COMPARISONS {
         return Verdict::Refuted;

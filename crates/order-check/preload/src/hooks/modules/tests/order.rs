@@ -200,6 +200,22 @@ pub(super) fn blocks_that_wait_for_each_other() {
         two(b);
         is_possible();
     }
+    // The flags are behind the other work's allocation, in which nobody looks for them, or in it.
+    const LAST: u64 = MEMORY + 3 * PART;
+    let check = |is_in_it: bool| match is_in_it {
+        false => assert_eq!(found(), ["certain: 3072..3076 4092..4096 writes writes"]),
+        true => is_possible(),
+    };
+    for (flags, is_in_it) in [(LAST + PART - 4, false), (LAST - 4, true), (LAST + PART - 8, true)] {
+        let [a, b] = with_image("", text.clone());
+        upload(a, 3);
+        scan(b, flags, LAST);
+        check(is_in_it);
+        let [a, b] = with_image("", text.clone());
+        scan(a, FLAGS + 0x3000, LAST);
+        scan(b, flags, LAST);
+        check(is_in_it);
+    }
     // Another kernel, with flags elsewhere and with the same.
     for (flags, shared) in [(FLAGS + 0x1000, false), (FLAGS, true), (FLAGS + 4, true)] {
         let [a, b] = with_image("", text.clone());
