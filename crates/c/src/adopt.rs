@@ -176,7 +176,7 @@ pub extern "C" fn cutl_stream_destroy(stream: *mut cutl_stream) -> cutl_result {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::ptr::null_mut;
 
     use cuda_events::sys::CUresult;
@@ -185,15 +185,19 @@ mod tests {
 
     use super::*;
 
-    /// Only a primary context is retained: to ask for it would create it, with its memory.
-    #[test]
-    fn a_primary_context_is_shared_and_none_is_created() {
-        let soft = SoftDriver::builder().log(1000).build();
+    pub(crate) fn driver(soft: &SoftDriver) -> Driver {
         // SAFETY: the software driver has the driver's ABI, and its functions are part of this
         // program.
         let driver =
             unsafe { Driver::from_resolver(&mut |name| soft.resolve(name), &LoadOptions::new()) };
-        let driver = driver.expect("a driver");
+        driver.expect("a driver")
+    }
+
+    /// Only a primary context is retained: to ask for it would create it, with its memory.
+    #[test]
+    fn a_primary_context_is_shared_and_none_is_created() {
+        let soft = SoftDriver::builder().log(1000).build();
+        let driver = driver(&soft);
         let device = Device::new(driver, 0).expect("a device");
         let mut raw = null_mut();
         let create = driver.symbols().cuCtxCreate_v2;

@@ -414,3 +414,38 @@ fn imported(timeline: &Any) -> Result<&ImportedTimeline, Fail> {
 fn only(what: &str, whose: &str) -> Fail {
     Fail::new(CUTL_ERROR_HANDLE, format!("{what}: only {whose} can do that"))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::mem::MaybeUninit;
+    use std::time::Duration;
+
+    use cuda_events::{Context, Device, Progress, Stream, StreamOptions};
+    use cuda_soft_driver::SoftDriver;
+    use cuda_timelines::HostTimeline;
+
+    use super::{Any, cutl_timeline, cutl_timeline_poison};
+    use crate::adopt::tests::driver;
+    use crate::handle;
+    use crate::result::cutl_result::CUTL_OK;
+
+    /// The drop would release the stream only once that call has ended.
+    #[test]
+    fn poison_releases_while_a_call_of_another_thread_is_under_way() {
+        let soft = SoftDriver::builder().build();
+        let device = Device::new(driver(&soft), 0).expect("a device");
+        let context = Context::primary(device).expect("a context");
+        let stream = Stream::new(&context, StreamOptions::new()).expect("a stream");
+        let host = HostTimeline::new(&context).expect("a timeline");
+        host.wait_ahead(&stream, host.completed() + 1).expect("a wait");
+        let mut place = MaybeUninit::<*mut cutl_timeline>::uninit();
+        assert!(matches!(handle::put(&mut place, Any::Host(host)), Ok(CUTL_OK)));
+        // SAFETY: it was put there.
+        let timeline = unsafe { place.assume_init() };
+        let Ok(under_way) = handle::get(timeline.cast_const()) else { panic!("no handle") };
+        assert_eq!(stream.query(), Ok(Progress::Pending));
+        assert_eq!(cutl_timeline_poison(timeline), CUTL_OK);
+        assert_eq!(stream.synchronize_timeout(Duration::from_secs(60)), Ok(Progress::Done));
+        drop(under_way);
+    }
+}

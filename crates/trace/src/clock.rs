@@ -194,20 +194,6 @@ impl Clock {
         self.anchors.back().map(|anchor| anchor.point.device)
     }
 
-    /// Forgets the anchors before the most exact one: the first anchors are less exact, because
-    /// first calls are slow.
-    pub(crate) fn keep_narrowest(&mut self) {
-        let width = |anchor: &Anchor| anchor.point.high - anchor.point.low;
-        let narrowest = self
-            .anchors
-            .iter()
-            .enumerate()
-            .min_by(|one, other| width(one.1).total_cmp(&width(other.1)));
-        if let Some((at, _)) = narrowest {
-            self.anchors.drain(..at);
-        }
-    }
-
     /// When the event happened, from the anchor that is nearest to it.
     pub(crate) fn stamp(&mut self, event: &EventRef) -> Result<Option<Stamp>> {
         let Some(last) = self.anchors.back() else { return Ok(None) };

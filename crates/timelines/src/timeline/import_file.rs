@@ -94,7 +94,6 @@ impl Import {
             foreign.note_end();
         }
         if let Some(relay) = &self.relay {
-            self.forward(relay);
             relay.slot.line.poison(None);
         }
         if self.file.writable && !self.slot.line.releases_all() {
@@ -105,10 +104,6 @@ impl Import {
                 }
             });
         }
-    }
-
-    fn forward(&self, relay: &Relay) {
-        relay.slot.line.raise(relay.value(self.slot.line.reached()));
     }
 }
 
@@ -185,7 +180,7 @@ impl Follow for Import {
 
     fn follow(&self, ask: bool, now: Moment, gone: &mut Option<Moment>) -> bool {
         if let Some(relay) = &self.relay {
-            self.forward(relay);
+            relay.slot.line.raise(relay.value(self.slot.line.reached()));
             if self.slot.line.is_poisoned() {
                 relay.slot.line.poison(None);
             }

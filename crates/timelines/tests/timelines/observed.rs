@@ -13,10 +13,10 @@ use common::hooked::on_the_poller;
 use common::timelines::{WRITE, gpu};
 use cuda_events::observer::Call;
 use cuda_events::sys::Function;
-use cuda_events::{Context, Device, Driver, Stream, StreamOptions};
+use cuda_events::{Context, Device, Driver, Stream, StreamOptions, StreamRef};
 #[cfg(target_os = "linux")]
 use cuda_timelines::TimelineFile;
-use cuda_timelines::{Completion, CudaStreamExt, PointCompletion, Timeline};
+use cuda_timelines::{Completion, CudaStreamExt, Error, PointCompletion, Timeline};
 
 /// A context whose driver has the observer.
 fn context(real: Driver, observer: impl Fn(&Call) + Send + Sync + 'static) -> Context {
@@ -63,6 +63,36 @@ fn an_observer_may_signal_the_timeline_that_signals() {
     assert_eq!(*seen.lock().expect("no panic"), expected);
     own.stream().synchronize().expect("the stream works");
     assert_eq!(own.completed(), start + 6);
+    assert!(context.driver().stop_observing());
+}
+
+/// A signal has found that its timeline is not poisoned, and has not begun its write.
+#[test]
+fn a_signal_that_a_poison_overtakes_writes_nothing() {
+    let Some(gpu) = gpu() else { return };
+    let timeline = Arc::new(OnceLock::<Arc<Timeline>>::new());
+    let poisoned = Arc::new(AtomicUsize::new(0));
+    let context = context(gpu.driver, {
+        let (timeline, poisoned) = (Arc::clone(&timeline), Arc::clone(&poisoned));
+        move |call| {
+            // The poison asks, too.
+            if let (Function::cuStreamIsCapturing, Some(timeline)) = (call.function, timeline.get())
+                && poisoned.fetch_add(1, Ordering::SeqCst) == 0
+            {
+                timeline.poison().expect("a write");
+            }
+        }
+    });
+    let stream = Arc::new(stream(&context));
+    // SAFETY: the stream outlives the timeline.
+    let foreign = unsafe { StreamRef::from_raw(&context, stream.as_raw()) };
+    let own = Arc::new(Timeline::new(foreign).expect("a timeline"));
+    timeline.set(Arc::clone(&own)).expect("it is set once");
+    let submitted = own.submitted().expect("a value");
+    assert_eq!(own.signal(), Err(Error::Poisoned));
+    assert!(poisoned.load(Ordering::SeqCst) > 0);
+    assert_eq!(own.submitted(), Ok(submitted));
+    stream.synchronize().expect("the stream works");
     assert!(context.driver().stop_observing());
 }
 

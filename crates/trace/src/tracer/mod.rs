@@ -175,7 +175,6 @@ impl Tracer {
                 std::thread::sleep(SPIN);
             }
         }
-        clock.keep_narrowest();
         drop((clock, relaxed));
         Ok(Self(Arc::new(inner)))
     }
