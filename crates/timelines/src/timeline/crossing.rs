@@ -377,9 +377,6 @@ mod tests {
     use cuda_events::{Device, Stream, StreamOptions};
     use cuda_soft_driver::SoftDriver;
 
-    /// The list of waits is one for the process.
-    static ALONE: Mutex<()> = Mutex::new(());
-
     fn stream(context: &Context) -> Stream {
         Stream::new(context, StreamOptions::new()).unwrap()
     }
@@ -399,7 +396,7 @@ mod tests {
     /// Between the submission of a wait and the list, too.
     #[test]
     fn it_watches_while_a_wait_is_submitted() {
-        let _alone = lock(&ALONE);
+        cuda_events_test_support::own_process!();
         let soft = SoftDriver::new();
         let context = Device::new(soft.driver(), 0).and_then(Context::primary).unwrap();
         let timeline = Timeline::new(stream(&context)).unwrap();
@@ -417,7 +414,7 @@ mod tests {
     /// captures alone.
     #[test]
     fn the_list_of_waits_stays_short() {
-        let _alone = lock(&ALONE);
+        cuda_events_test_support::own_process!();
         let soft = SoftDriver::builder().devices(2).build();
         let [one, two] =
             [0, 1].map(|at| Device::new(soft.driver(), at).and_then(Context::primary).unwrap());
@@ -446,7 +443,7 @@ mod tests {
     #[test]
     #[allow(unsafe_code)]
     fn it_leaves_contexts_of_other_code_alone() {
-        let _alone = lock(&ALONE);
+        cuda_events_test_support::own_process!();
         let soft = SoftDriver::builder().log(4096).build();
         let driver = soft.driver();
         let primary = Device::new(driver, 0).and_then(Context::primary).unwrap();
