@@ -294,12 +294,15 @@ impl Captures {
 
     /// Refuses what cannot be captured, and invalidates the capture.
     pub(crate) fn refuse_in(&mut self, streams: &Table<Stream>, stream: u32) -> Answer {
-        match self.capture_of(streams, stream)? {
-            Some(key) => {
+        match self.capture_of(streams, stream) {
+            Ok(None) => Ok(()),
+            Ok(Some(key)) => {
                 self.invalidate(key);
                 Err(UNSUPPORTED)
             }
-            None => Ok(()),
+            // It is refused for what it is, whatever the state of the capture.
+            Err(INVALIDATED) => Err(UNSUPPORTED),
+            Err(other) => Err(other),
         }
     }
 

@@ -1,7 +1,6 @@
 //! Stream capture: the calls that are allowed during a capture, in the three modes, and the effect
 //! of the other calls on the capture.
 
-use std::ffi::c_void;
 use std::ptr::null_mut;
 
 use cuda_events::sys::*;
@@ -180,8 +179,6 @@ fn memory_calls_in_each_mode(
         ],
     );
 }
-
-unsafe extern "C" fn nothing(_stream: CUstream, _status: CUresult, _data: *mut c_void) {}
 
 rules! {
     /// A capture begins and ends. Its end returns a graph, and the stream no longer captures.
@@ -792,15 +789,6 @@ rules! {
                 "{code}, {fate}, {}",
                 if called.try_recv().is_err() { "not called" } else { "called" }
             )
-        });
-    }
-
-    /// A callback of the old form (`cuStreamAddCallback`) cannot be captured. The call invalidates
-    /// the capture.
-    fn a_callback(rig, saw) =
-        "each mode: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated" {
-        call_in_each_mode(rig, saw, |stream| {
-            rig.cuStreamAddCallback(stream, Some(nothing), null_mut(), 0)
         });
     }
 

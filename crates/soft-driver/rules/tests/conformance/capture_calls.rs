@@ -210,4 +210,25 @@ rules! {
             }),
         ]);
     }
+
+    /// What no capture can take is refused as such, also after the capture was invalidated.
+    fn what_cannot_be_captured(rig, saw) =
+        "each mode: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated \
+         (cuStreamAddCallback, cuStreamAddCallback after a query, cuGraphLaunch, \
+         cuGraphLaunch after a query)"
+    {
+        unsafe extern "C" fn nothing(_: CUstream, _: CUresult, _: *mut c_void) {}
+        let exec = made(rig, || exec(rig));
+        let add = |stream| rig.cuStreamAddCallback(stream, Some(nothing), null_mut(), 0);
+        let asked = |stream| {
+            let _ = rig.cuStreamQuery(stream);
+            stream
+        };
+        calls_in_each_mode(rig, saw, &[
+            ("cuStreamAddCallback", &add),
+            ("cuStreamAddCallback after a query", &|stream| add(asked(stream))),
+            ("cuGraphLaunch", &|stream| rig.cuGraphLaunch(exec, stream)),
+            ("cuGraphLaunch after a query", &|stream| rig.cuGraphLaunch(exec, asked(stream))),
+        ]);
+    }
 }
