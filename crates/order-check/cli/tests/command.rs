@@ -301,9 +301,32 @@ fn a_program_without_calls_is_left_alone() {
     let (status, _, errors) = run(&["run", "--library", library, "--", "/nowhere/program"]);
     assert_eq!(status, Some(127), "{errors}");
     assert!(errors.contains("/nowhere/program cannot be started"), "{errors}");
+    let text = folder.0.join("text");
+    fs::write(&text, "").expect("a new file");
+    let text = text.to_str().expect("it is text");
+    let (status, _, errors) = run(&["run", "--library", library, "--", text]);
+    assert_eq!((status, errors.contains("cannot be started")), (Some(126), true), "{errors}");
     let (status, _, errors) = run(&["run", "--library", "/nowhere/libcuda.so.1", "--", "true"]);
     assert_eq!(status, Some(2), "{errors}");
     assert!(errors.contains("/nowhere/libcuda.so.1 is no file"), "{errors}");
+    // What the program's own variables have goes on counting, behind what is added.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cuda-order-check"));
+    command.current_dir(&folder.0).env("XDG_CACHE_HOME", folder.0.join("cache"));
+    command
+        .env("CUDA_ORDER_CHECK", "class=-free,stacks=off")
+        .env("LD_LIBRARY_PATH", "/own/libraries");
+    command.env("LD_PRELOAD", library).env("NVTX_INJECTION64_PATH", "/own/profiler.so");
+    let names = ["CUDA_ORDER_CHECK", "LD_LIBRARY_PATH", "LD_PRELOAD", "NVTX_INJECTION64_PATH"];
+    let program = names.map(|name| format!("echo ${name}")).join("; ");
+    command.args(["run", "--class", "+pools", "--library", library, "--", "sh", "-c", &program]);
+    let done = command.output().expect("the command is there");
+    let printed = String::from_utf8_lossy(&done.stdout).into_owned();
+    let lines: Vec<&str> = printed.lines().collect();
+    assert_eq!(lines.len(), 4, "{printed}{}", String::from_utf8_lossy(&done.stderr));
+    assert!(lines[0].starts_with("class=-free,stacks=off,class=+pools,"), "{printed}");
+    assert!(lines[1].ends_with(":/own/libraries"), "{printed}");
+    assert!(lines[2].ends_with(library) && lines[2].contains("cuda-order-check"), "{printed}");
+    assert_eq!(lines[3], "/own/profiler.so");
     // Nor is a folder whose path the loader would split.
     for cache in ["a b", "a:b", "$a"] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cuda-order-check"));
@@ -359,15 +382,16 @@ fn without_loader(machine: u8) -> Vec<u8> {
 fn programs_without_the_library_are_named() {
     use std::os::unix::fs::{PermissionsExt, chown};
     let folder = Folder::new("unchecked");
-    let run = |name: &str| {
+    let run_with = |name: &str, path: &std::ffi::OsStr| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cuda-order-check"));
         command.current_dir(&folder.0).env("XDG_CACHE_HOME", folder.0.join("cache"));
         command.args(["run", "--library"]).arg(shared_library()).arg("--").arg(name);
-        let done = command.env("PATH", &folder.0).output().expect("the command is there");
+        let done = command.env("PATH", path).output().expect("the command is there");
         let errors = String::from_utf8_lossy(&done.stderr).into_owned();
         let lines = errors.lines().skip(1).map(str::to_owned);
         (done.status.code(), lines.collect::<Vec<String>>())
     };
+    let run = |name: &str| run_with(name, folder.0.as_os_str());
     let write = |name: &str, bytes: &[u8], mode: u32| {
         let path = folder.0.join(name);
         fs::write(&path, bytes).expect("a new file");
@@ -392,12 +416,36 @@ fn programs_without_the_library_are_named() {
     assert_eq!(run("nothing").0, Some(127));
     write("damaged", b"\x7fELF\x02", 0o755);
     assert_eq!(run("damaged").1.len(), 1);
+    // Nor is the loader itself, which is given a program, or what is no file: to open it may wait.
+    let loader = "/lib64/ld-linux-x86-64.so.2";
+    assert!(!run(loader).1.iter().any(|line| line.contains("not checked")));
+    let pipe = folder.0.join("pipe");
+    let name = std::ffi::CString::new(pipe.to_str().expect("text")).expect("no zero");
+    // SAFETY: a C string.
+    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o755) }, 0);
+    assert_eq!(run(pipe.to_str().expect("text")).0, Some(126));
+    // A file that cannot be started is passed over on the way to one that can.
+    let first = folder.0.join("first");
+    fs::create_dir(&first).expect("a new folder");
+    write("first/plain", &without_loader(183), 0o644);
+    let path = std::env::join_paths([&first, &folder.0]).expect("no colon");
+    assert_eq!(run_with("plain", &path).1, [says("plain", "is statically linked")]);
+    // A file with the bit changes no rights if it is the user's own.
+    write("own", &fs::read("/bin/true").expect("it is there"), 0o4755);
+    assert_eq!(run("own"), (Some(0), vec![]));
     let other = write("rights", &fs::read("/bin/true").expect("it is there"), 0o755);
     if chown(&other, Some(65534), None).is_err() {
         return say_not_run("only root can give a file to another user");
     }
     fs::set_permissions(&other, fs::Permissions::from_mode(0o4755)).expect("it is there");
     assert_eq!(run("rights").1, [says("rights", "has the rights of another user")]);
+    // A group's bit counts where the group may start the file: otherwise it is for locks.
+    chown(&other, Some(0), Some(65534)).expect("as before");
+    for (mode, changes) in [(0o2755, true), (0o2745, false)] {
+        fs::set_permissions(&other, fs::Permissions::from_mode(mode)).expect("it is there");
+        let line = changes.then(|| says("rights", "has the rights of another user"));
+        assert_eq!(run("rights").1, Vec::from_iter(line), "{mode:o}");
+    }
 }
 
 #[test]
@@ -567,18 +615,23 @@ fn streams_and_regions_have_the_names_of_nvtx() {
 begin()
 nvtx(4, 3, ctypes.c_void_p, ctypes.c_char_p)(one, b'copies')
 push, pop = nvtx(1, 9, ctypes.c_char_p), nvtx(1, 11)
-assert (push(b'epoch'), push(b'batch')) == (0, 1)
+class Attributes(ctypes.Structure):
+    _fields_ = [('head', ctypes.c_uint64 * 4), ('type', ctypes.c_uint64), ('text', ctypes.c_char_p)]
+push_with = nvtx(1, 8, ctypes.POINTER(Attributes))
+assert (push(b'epoch'), push_with(Attributes(type=1, text=b'batch'))) == (0, 1)
 upload()
 assert pop() == 1
+assert push_with(Attributes(type=2, text=b'wide')) == 1
+assert (pop(), push(b'tail')) == (1, 1)
 clear()
-assert pop() == 0"
+assert (pop(), pop()) == (1, 0)"
     );
     let (done, errors) = output(&folder, "", &program);
     assert!(done.status.success(), "{errors}");
     for part in [
         "in stream `copies` (",
-        "called by program.py:55\n           in region epoch / batch\n",
-        "called by program.py:57\n           in region epoch\n",
+        "called by program.py:58\n           in region epoch / batch\n",
+        "called by program.py:62\n           in region epoch / tail\n",
         "order check: 1 finding in",
     ] {
         assert!(errors.contains(part), "{part}:\n{errors}");
