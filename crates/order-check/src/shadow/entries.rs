@@ -1,5 +1,6 @@
 //! Accesses, as they are remembered for the bytes of a segment.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -63,12 +64,13 @@ impl Entry {
 }
 
 /// The accesses of a segment, the oldest first. Most segments have one, which is in the segment
-/// itself: to look elsewhere for each of a kernel's hundreds of addresses takes long.
+/// itself: to look elsewhere for each of a kernel's hundreds of addresses takes long. From those that
+/// many launches have the oldest one goes with each new one, so none is moved then.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Entries {
     /// If there is none, there are no others.
     first: Option<Entry>,
-    others: Vec<Entry>,
+    others: VecDeque<Entry>,
 }
 
 impl Entries {
@@ -84,10 +86,17 @@ impl Entries {
         self.first.iter().chain(&self.others)
     }
 
+    /// All of them, in pieces: loops over these are several times as fast as over one iterator.
+    #[inline]
+    pub(super) fn pieces(&self) -> [&[Entry]; 3] {
+        let (one, two) = self.others.as_slices();
+        [self.first.as_slice(), one, two]
+    }
+
     pub(super) fn push(&mut self, entry: Entry) {
         match self.first {
             None => self.first = Some(entry),
-            Some(_) => self.others.push(entry),
+            Some(_) => self.others.push_back(entry),
         }
     }
 
@@ -100,28 +109,22 @@ impl Entries {
         self.first.take_if(|entry| !keep(entry));
         if !self.others.is_empty() {
             self.others.retain(keep);
-            if self.first.is_none() && !self.others.is_empty() {
-                self.first = Some(self.others.remove(0));
+            if self.first.is_none() {
+                self.first = self.others.pop_front();
             }
         }
     }
 
-    /// Removes the oldest one of some.
-    pub(super) fn remove_first(&mut self, goes: impl Fn(&Entry) -> bool) {
-        match &self.first {
-            Some(first) if goes(first) => {
-                self.first =
-                    if self.others.is_empty() { None } else { Some(self.others.remove(0)) };
-            }
-            _ => {
-                let at = self.others.iter().position(goes);
-                at.map(|at| self.others.remove(at));
-            }
+    /// Removes the access at a place.
+    pub(super) fn remove(&mut self, at: usize) {
+        match at.checked_sub(1) {
+            None => self.first = self.others.pop_front(),
+            Some(at) => drop(self.others.remove(at)),
         }
     }
 
     pub(super) fn last_mut(&mut self) -> Option<&mut Entry> {
-        self.others.last_mut().or(self.first.as_mut())
+        self.others.back_mut().or(self.first.as_mut())
     }
 
     pub(super) fn clear(&mut self) {
@@ -150,12 +153,19 @@ pub(crate) struct Check<'a, F> {
 impl<F: Fn(Slot, u64) -> bool> Check<'_, F> {
     /// Whether an earlier access is over before the new one begins. All that an agent did is before
     /// what it does, also if one call touches the same bytes more than once.
+    #[inline]
     pub(super) fn is_after(&self, earlier: &Entry) -> bool {
         let own = earlier.slot == self.new.slot && earlier.time <= self.new.time;
-        own || (self.is_before)(earlier.slot, earlier.time)
+        own || self.is_before(earlier)
+    }
+
+    #[inline(never)]
+    fn is_before(&self, earlier: &Entry) -> bool {
+        (self.is_before)(earlier.slot, earlier.time)
     }
 
     /// Adds bytes to the hit of an earlier access.
+    #[cold]
     pub(super) fn hit(&mut self, earlier: &Entry, ordered: bool, range: Range<u64>) {
         let same =
             |hit: &&mut Hit| (hit.earlier.slot, hit.earlier.time) == (earlier.slot, earlier.time);

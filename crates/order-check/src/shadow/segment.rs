@@ -21,6 +21,22 @@ pub(super) struct Segment {
     pub(super) rows: Option<Box<Rows>>,
 }
 
+/// The number of some accesses, and the place of the oldest one.
+#[derive(Default)]
+struct Places {
+    count: usize,
+    first: usize,
+}
+
+impl Places {
+    fn add(&mut self, at: usize) {
+        if self.count == 0 {
+            self.first = at;
+        }
+        self.count += 1;
+    }
+}
+
 impl Segment {
     pub(super) fn same(&self, other: &Self) -> bool {
         self.entries.len() == other.entries.len()
@@ -99,31 +115,50 @@ impl Segment {
             check.hit(freed, check.is_after(freed), range);
             return;
         }
-        let (mut launches, mut gone, mut last_goes) = (0, 0, false);
-        self.entries.iter().for_each(|earlier| {
-            let before = check.is_after(earlier);
-            if !before && new.kind.conflicts(earlier.kind) {
-                check.hit(earlier, false, range.clone());
+        // The places of those that go, as the new one stands for them, and of the launches before it.
+        let (mut gone, mut launches) = (Places::default(), Places::default());
+        let mut last_goes = false;
+        let mut at = 0;
+        for piece in self.entries.pieces() {
+            for earlier in piece {
+                let before = check.is_after(earlier);
+                if !before && new.kind.conflicts(earlier.kind) {
+                    check.hit(earlier, false, range.clone());
+                }
+                last_goes = before && earlier.is_replaced(new);
+                if last_goes {
+                    gone.add(at);
+                } else if before && earlier.of_launch {
+                    launches.add(at);
+                }
+                at += 1;
             }
-            let goes = before && earlier.is_replaced(new);
-            gone += usize::from(goes);
-            last_goes = goes;
-            launches += usize::from(!goes && before && earlier.of_launch);
-        });
+        }
         // Mostly none does, or just the last one, and nothing is moved.
-        if gone == 1 && last_goes && new.kind != AccessKind::Free && launches < LAUNCHES {
+        if gone.count == 1 && last_goes && new.kind != AccessKind::Free && launches.count < LAUNCHES
+        {
             self.entries.last_mut().into_iter().for_each(|last| *last = new.clone());
             return;
         }
-        if gone == 1 {
-            self.entries
-                .remove_first(|earlier| check.is_after(earlier) && earlier.is_replaced(new));
-        } else if gone > 1 {
-            self.entries.retain(|earlier| !(check.is_after(earlier) && earlier.is_replaced(new)));
-        }
-        if launches >= LAUNCHES && new.of_launch {
-            let goes = |earlier: &Entry| earlier.of_launch && check.is_after(earlier);
-            (LAUNCHES..=launches).for_each(|_| self.entries.remove_first(goes));
+        let excess = match new.of_launch {
+            true => (launches.count + 1).saturating_sub(LAUNCHES),
+            false => 0,
+        };
+        match (gone.count, excess) {
+            (0, 0) => {}
+            (1, 0) => self.entries.remove(gone.first),
+            (0, 1) => self.entries.remove(launches.first),
+            _ => {
+                let mut excess = excess;
+                self.entries.retain(|earlier| {
+                    if !check.is_after(earlier) {
+                        return true;
+                    }
+                    let is_oldest = excess > 0 && earlier.of_launch && !earlier.is_replaced(new);
+                    excess -= usize::from(is_oldest);
+                    !is_oldest && !earlier.is_replaced(new)
+                });
+            }
         }
         if new.kind == AccessKind::Free {
             self.entries.clear();
