@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::agent::Agent;
 use crate::clock::Slot;
 use crate::op::{Access, AccessKind, Call, Launched};
+use crate::shadow::ahead::fetch;
 
 /// An access that a later one may have to be ordered with.
 #[derive(Clone, Debug)]
@@ -91,6 +92,19 @@ impl Entries {
     pub(super) fn pieces(&self) -> [&[Entry]; 3] {
         let (one, two) = self.others.as_slices();
         [self.first.as_slice(), one, two]
+    }
+
+    /// They are looked at soon: all, and the origin of the first one, which most often goes.
+    #[inline]
+    pub(super) fn fetch(&self) {
+        let Some(first) = &self.first else { return };
+        if !self.others.is_empty() {
+            fetch(&*first.origin);
+            let (one, two) = self.others.as_slices();
+            for piece in [one, two] {
+                piece.iter().step_by(2).for_each(fetch);
+            }
+        }
     }
 
     pub(super) fn push(&mut self, entry: Entry) {

@@ -1,5 +1,6 @@
 //! The accesses to each byte: a map of ranges, split and merged as accesses come.
 
+mod ahead;
 mod entries;
 mod rows;
 mod segment;

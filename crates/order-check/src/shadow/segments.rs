@@ -5,6 +5,7 @@ use std::ops::{Range, RangeBounds};
 
 use crate::clock::Slot;
 use crate::map::Map;
+use crate::shadow::ahead::fetch;
 use crate::shadow::entries::Check;
 use crate::shadow::segment::Segment;
 
@@ -50,6 +51,19 @@ impl Segments {
         }
         self.last = next;
         Some(next)
+    }
+
+    /// The segments that are likely accessed after this one are not in the processor's caches, where
+    /// the program's own work comes between. What the next one has is fetched, and the one after it.
+    #[inline]
+    fn fetch_after(&self, at: usize) {
+        let after = |at: usize| self.all.get(self.all.get(at)?.next);
+        let Some(next) = after(at) else { return };
+        next.entries.fetch();
+        if let Some(second) = self.all.get(next.next) {
+            fetch(&second.start);
+            fetch(&second.rows);
+        }
     }
 
     pub(super) fn range(
@@ -174,6 +188,7 @@ impl Segments {
             return self.access_others(range, check);
         };
         self.touched += 1;
+        self.fetch_after(at);
         if let Some(segment) = self.all.get_mut(at)
             && !segment.replace(check)
         {
