@@ -6,9 +6,10 @@
 
 use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd};
+use std::string::FromUtf8Error;
 use std::sync::OnceLock;
 
 use super::layout::{Layout, Line};
@@ -37,7 +38,14 @@ static PYTHON: OnceLock<Python> = OnceLock::new();
 /// checker is in front of `write`, that takes the parts written to this number.
 const NOWHERE: c_int = -7301;
 static WRITES_ARE_HOOKED: AtomicBool = AtomicBool::new(false);
-thread_local!(static WRITTEN: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) });
+thread_local! {
+    /// Where the parts go while this thread is asked for its stack: they are many, so nothing is
+    /// looked at but this.
+    static WRITTEN: Cell<*mut Vec<u8>> = const { Cell::new(core::ptr::null_mut()) };
+}
+
+/// The bytes that most stacks have room in.
+const ROOM: usize = 8192;
 
 /// From now on [`takes_write`] sees all that is written.
 pub fn hook_writes() {
@@ -51,15 +59,28 @@ pub fn hook_writes() {
 /// For that number, so many bytes.
 #[must_use]
 pub unsafe fn takes_write(file: c_int, from: *const c_void, bytes: usize) -> bool {
-    let take = |written: &RefCell<Option<Vec<u8>>>| {
-        written.try_borrow_mut().is_ok_and(|mut written| {
-            let Some(text) = written.as_mut() else { return false };
-            // SAFETY: Python prints the stack that it was asked for, and as the caller says.
-            text.extend_from_slice(unsafe { core::slice::from_raw_parts(from.cast(), bytes) });
-            true
-        })
-    };
-    file == NOWHERE && WRITTEN.try_with(take).unwrap_or(false)
+    if file != NOWHERE {
+        return false;
+    }
+    let place = WRITTEN.try_with(Cell::get).unwrap_or(core::ptr::null_mut());
+    // SAFETY: NULL, or the text that `written` has on this thread's stack, and that nothing else
+    // uses until Python returns.
+    let Some(text) = (unsafe { place.as_mut() }) else { return false };
+    // SAFETY: Python prints the stack that it was asked for, and as the caller says.
+    text.extend_from_slice(unsafe { core::slice::from_raw_parts(from.cast(), bytes) });
+    true
+}
+
+/// What `print` writes to that number.
+fn written(print: impl FnOnce()) -> Option<Vec<u8>> {
+    let mut text = Vec::with_capacity(ROOM);
+    let set = |place| WRITTEN.try_with(|written| written.set(place)).is_ok();
+    if !set(&raw mut text) {
+        return None;
+    }
+    print();
+    set(core::ptr::null_mut());
+    Some(text)
 }
 
 /// Not by `dlsym`, which waits for a thread in a library's constructor, whose call may wait for
@@ -150,14 +171,15 @@ pub(super) fn stack() -> Option<String> {
         return Some(unsafe { layout.stack(state.expose_provenance(), line) });
     }
     if WRITES_ARE_HOOKED.load(Ordering::Relaxed) {
-        let set = |to: Option<Vec<u8>>| WRITTEN.try_with(|written| written.replace(to));
-        set(Some(Vec::new())).ok()?;
         // No file has the number, so at worst nothing is written.
-        let printed = print(NOWHERE);
-        let text = set(None).ok()??;
+        let mut printed = None;
+        let text = written(|| printed = print(NOWHERE))?;
         printed?;
         if !text.is_empty() {
-            return Some(String::from_utf8_lossy(&text).into_owned());
+            let lossy = |error: FromUtf8Error| String::from_utf8_lossy(error.as_bytes()).into();
+            let mut text = String::from_utf8(text).unwrap_or_else(lossy);
+            text.shrink_to_fit();
+            return Some(text);
         }
     }
     // SAFETY: a name, and flags of the call.
@@ -175,7 +197,7 @@ pub(super) fn stack() -> Option<String> {
 mod tests {
     use core::ffi::c_int;
 
-    use super::{NOWHERE, WRITTEN, takes_write};
+    use super::{NOWHERE, takes_write, written};
 
     /// What the program writes is written, also while Python is asked for a stack, and what it
     /// writes to a file that does not exist fails at any other time.
@@ -186,13 +208,14 @@ mod tests {
             unsafe { takes_write(file, text.as_ptr().cast(), text.len()) }
         };
         assert!(!takes(NOWHERE, "before"));
-        WRITTEN.set(Some(Vec::new()));
-        assert_eq!(
-            [NOWHERE, 1, -1, NOWHERE].map(|file| takes(file, "ab")),
-            [true, false, false, true]
-        );
-        assert_eq!(WRITTEN.take().as_deref(), Some(&b"abab"[..]));
+        let text = written(|| {
+            assert_eq!(
+                [NOWHERE, 1, -1, NOWHERE].map(|file| takes(file, "ab")),
+                [true, false, false, true]
+            );
+        });
+        assert_eq!(text.as_deref(), Some(&b"abab"[..]));
         assert!(!takes(NOWHERE, "after"));
-        WRITTEN.with_borrow_mut(|_| assert!(!takes(NOWHERE, "meanwhile")));
+        assert_eq!(written(|| ()).as_deref(), Some(&b""[..]));
     }
 }
