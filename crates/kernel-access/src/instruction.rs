@@ -81,6 +81,7 @@ pub(crate) fn registers_of_a_source(operation: Operation) -> usize {
         | Operation::Absolute
         | Operation::ReverseBits
         | Operation::CountBits
+        | Operation::HighestBit { .. }
         | Operation::Move { wide: false }
         | Operation::Add { wide: false, .. }
         | Operation::Select { wide: false }

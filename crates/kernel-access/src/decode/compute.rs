@@ -141,6 +141,18 @@ fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
             to.destination = Some((bits.general(16), 1));
             to.sources = vec![Operand::Register(bits.general(32)).into()];
         }
+        // FLO of a register as it is, without a predicate of its own.
+        (0x100, _)
+            if bits.field(24, 32) == 0
+                && !bits.bit(63)
+                && bits.field(64, 73) == 0
+                && bits.field(75, 91) == 0x1c0
+                && let Some([_, source @ Operand::Register(_), _]) = bits.three() =>
+        {
+            to.operation = Operation::HighestBit { signed: bits.bit(73), from_top: bits.bit(74) };
+            to.destination = Some((bits.general(16), 1));
+            to.sources = vec![source.into()];
+        }
         // HFMA2 as a constant: minus zero times zero, and two halves.
         (0x31 | 0x35, 2)
             if bits.field(24, 32) == 255 && bits.field(64, 72) == 255 && bits.bit(72) =>

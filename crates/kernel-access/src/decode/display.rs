@@ -95,7 +95,10 @@ impl Display for Instruction {
         }
         // The comparison knows no more of these than what they write.
         let is_short = match self.operation {
-            Operation::Other(_) | Operation::ReverseBits | Operation::CountBits => true,
+            Operation::Other(_)
+            | Operation::ReverseBits
+            | Operation::CountBits
+            | Operation::HighestBit { .. } => true,
             Operation::Access(access) => access.space == Space::Tensor,
             _ => false,
         };
@@ -212,6 +215,7 @@ impl Instruction {
             Operation::Absolute => f.write_str("IABS"),
             Operation::ReverseBits => f.write_str("BREV"),
             Operation::CountBits => f.write_str("POPC"),
+            Operation::HighestBit { .. } => f.write_str("FLO"),
             Operation::Halves => f.write_str("HALVES"),
             Operation::Computed => f.write_str("COMPUTED"),
             Operation::MultiplyLong => f.write_str("IMUL.64"),

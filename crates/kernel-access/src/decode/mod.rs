@@ -241,6 +241,13 @@ pub enum Operation {
     ReverseBits,
     /// How many bits are set.
     CountBits,
+    /// The number of the highest bit that is set, and all ones if none is.
+    HighestBit {
+        /// Of a negative number the highest one that is not.
+        signed: bool,
+        /// The bits are counted from the highest one on.
+        from_top: bool,
+    },
     /// Two halves of 16 bits, as constants: a way to write a number.
     Halves,
     /// A number of which only this is known: it depends on nothing but the sources, exactly these

@@ -225,6 +225,11 @@ impl Evaluator<'_> {
                 let words = self.words_of(&[&source]);
                 Some(vec![self.fresh((0, 32), (0, 32), &words)])
             }
+            Operation::HighestBit { .. } => {
+                let source = self.value(state, operand(0));
+                let words = self.words_of(&[&source]);
+                Some(vec![self.fresh((-1, 31), (-1, 31), &words)])
+            }
             Operation::Halves => Some(vec![self.value(state, operand(0))]),
             Operation::MultiplyLong => self.multiply_long(state, operand(0), operand(1)),
             Operation::Divide { signed, wide, remainder } => {

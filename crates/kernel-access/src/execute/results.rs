@@ -135,6 +135,17 @@ impl State<'_> {
             }
             Operation::ReverseBits => plain(self.value(operand(0)).map(u32::reverse_bits)),
             Operation::CountBits => plain(self.value(operand(0)).map(u32::count_ones)),
+            Operation::HighestBit { signed, from_top } => {
+                let highest = |value: u32| {
+                    let value = if signed && value >> 31 != 0 { !value } else { value };
+                    match value.checked_ilog2() {
+                        Some(bit) if from_top => 31 - bit,
+                        Some(bit) => bit,
+                        None => u32::MAX,
+                    }
+                };
+                plain(self.value(operand(0)).map(highest))
+            }
             Operation::Halves => plain(self.value(operand(0))),
             Operation::MultiplyLong => {
                 let numbers = self.wide(operand(0)).zip(self.wide(operand(1)));

@@ -121,6 +121,7 @@ impl Programs {
                     | Operation::Absolute
                     | Operation::ReverseBits
                     | Operation::CountBits
+                    | Operation::HighestBit { .. }
                     | Operation::Other(_)
                         if general =>
                     {
