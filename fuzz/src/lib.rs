@@ -1,7 +1,6 @@
-//! What the targets have in common. Tests of the workspace take some of these files, too.
+//! What the targets have in common.
 
 pub mod bytes;
-pub mod safe;
 
 /// CRC-32 (ISO-HDLC), bit by bit.
 pub fn crc32(bytes: &[u8]) -> u32 {

@@ -6,5 +6,4 @@ mod current_stream;
 mod lazy_events;
 mod pool;
 mod pool_and_captures;
-mod safe_sequences;
 mod timers;
