@@ -58,6 +58,7 @@ impl Folder {
         self.0.join(name)
     }
 
+    #[cfg(target_os = "linux")]
     pub fn file(&self, name: &str, contents: &str) -> PathBuf {
         let path = self.path(name);
         std::fs::write(&path, contents).expect("a temporary file");
@@ -194,6 +195,7 @@ fn a_relative_path_is_refused() {
     });
 }
 
+#[cfg(target_os = "linux")]
 /// The software driver by a path that no other test loads it by, so that it is not known yet. A
 /// link would do as well, but the system goes on to name the library by the first link that it was
 /// opened by, also when that is gone.

@@ -4,7 +4,9 @@ use crate::common;
 
 use common::Gpu;
 use common::child::{self, Child};
-use cuda_events::{Event, EventFlags, Stream};
+use cuda_events::EventFlags;
+#[cfg(unix)]
+use cuda_events::{Event, Stream};
 
 /// An event, its stream and their context, dropped where the destructor runs.
 #[cfg(unix)]

@@ -2,7 +2,9 @@
 
 use crate::common;
 
-use std::ptr::{null_mut, without_provenance_mut};
+use std::ptr::null_mut;
+#[cfg(target_os = "linux")]
+use std::ptr::without_provenance_mut;
 
 use common::*;
 use cuda_events::sys::*;

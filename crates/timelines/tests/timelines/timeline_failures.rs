@@ -13,6 +13,7 @@ use common::futures::{Unpark, wait_until};
 use common::timelines::{PATIENCE, WRITE, gpu, idle, poll, reached, timeline};
 use common::trap::{FAILED, Trap};
 use common::{Latch, Other, TestDriver};
+#[cfg(unix)]
 use cuda_events::Error::ForkedChild;
 use cuda_events::sys::{CUresult, Function};
 use cuda_events::{

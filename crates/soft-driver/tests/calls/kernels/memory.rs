@@ -3,15 +3,19 @@
 use crate::common;
 
 use std::ffi::c_void;
+#[cfg(target_os = "linux")]
 use std::ptr::null_mut;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use common::*;
 use cuda_events::sys::*;
+#[cfg(target_os = "linux")]
 use cuda_soft_driver::{OrderCheck, SoftDriver};
 
-use super::{Handle, ILLEGAL_ADDRESS, LAUNCH_FAILED, NON_BLOCKING, function, launch};
+#[cfg(target_os = "linux")]
+use super::LAUNCH_FAILED;
+use super::{Handle, ILLEGAL_ADDRESS, NON_BLOCKING, function, launch};
 
 /// Memory of the host stays registered while a kernel may use it.
 /// Memory that was registered for reading alone, in both forms of a kernel's access.
