@@ -21,8 +21,10 @@ ACCESSES = {"LDG": "LOAD.GLOBAL", "LD": "LOAD.GENERIC", "LDS": "LOAD.SHARED", "L
             "STG": "STORE.GLOBAL", "ST": "STORE.GENERIC", "STS": "STORE.SHARED", "STL": "STORE.LOCAL",
             "RED": "REDUCE.GLOBAL", "REDG": "REDUCE.GLOBAL", "ATOMG": "ATOMIC.GLOBAL",
             "ATOM": "ATOMIC.GENERIC", "ATOMS": "ATOMIC.SHARED", "LDGSTS": "COPY.GLOBAL",
-            "LDSM": "LOAD.SHARED", "STSM": "STORE.SHARED", "UTMALDG": "COPY.TENSOR", "UTMAPF": "COPY.TENSOR", "UTMASTG": "STORE.TENSOR", "UTMAREDG": "REDUCE.TENSOR",
-            **dict.fromkeys(["UBLKCP", "UBLKRED", "UBLKPF"], "UNKNOWN.GLOBAL")}
+            "LDSM": "LOAD.SHARED", "STSM": "STORE.SHARED", "UTMALDG": "COPY.TENSOR", "UTMAPF": "COPY.TENSOR", "UTMASTG": "STORE.TENSOR", "UTMAREDG": "REDUCE.TENSOR"}
+# Bulk copies by where they copy to and from: what they do, and which place is in global memory.
+BULK = {("UBLKCP", "S", "G"): ("COPY.GLOBAL", 1), ("UBLKCP", "G", "S"): ("STORE.GLOBAL", 0),
+        ("UBLKRED", "G", "S"): ("REDUCE.GLOBAL", 0), ("UBLKCP", "S", "S"): ("STORE.SHARED", None)}
 
 
 # What a texture is made of; their values go to the second place first.
@@ -213,6 +215,11 @@ def ours(text, at, labels):
         size = next((size[mod] for mod in mods if mod in size), 4)
         of = ("LOAD", parts[0]) if base == "SULD" else ("STORE", parts[1])
         return line(f"{of[0]}.GLOBAL.{size}", [operand(of[1]), *handle(parts)])
+    if base in ("UBLKCP", "UBLKRED"):
+        if "BYTEMASK" in mods:
+            return line("UNKNOWN.GLOBAL.16", [])
+        kind, place = BULK[tuple(mods[:3])]
+        return line(f"{kind}.16", [*([] if place is None else [address(parts[place])]), parts[2]])
     if base in ACCESSES:
         kind = ACCESSES[base]
         if kind.endswith("TENSOR"):
@@ -238,9 +245,8 @@ def ours(text, at, labels):
             out = [f"R{min(numbers)}", place] if numbers else [place]
         # Of some a predicate is all that is named of what they write.
         items = ([operand(out[0])] if load and "[" not in out[0] else []) + predicates
-        if "GLOBAL" in kind or "GENERIC" in kind:
-            if not kind.startswith("UNKNOWN"):
-                items.append(address(place))
+        if not kind.endswith("SHARED"):
+            items.append(address(place))
         if kind.startswith(("STORE", "REDUCE")):
             items += [operand(part) for part in out[-2 if size == 32 else -1:]]
         items += conditions

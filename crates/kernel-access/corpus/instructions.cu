@@ -147,4 +147,18 @@ extern "C" __global__ void tensor_map(const __grid_constant__ TensorMap map, int
                  :: "r"(to), "l"(&map), "r"(x), "r"(y) : "memory");
     asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%0, {%1, %2}];" :: "l"(&map), "r"(x), "r"(y));
 }
+extern "C" __global__ void bulk_copies(const int *in, int *out, int *sum, unsigned bytes) {
+    __shared__ alignas(16) int tile[1024];
+    __shared__ alignas(8) unsigned long long barrier;
+    unsigned to = (unsigned)__cvta_generic_to_shared(tile), at = (unsigned)__cvta_generic_to_shared(&barrier);
+    if (threadIdx.x == 0) {
+        asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(at));
+        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to), "l"(in + 4 * blockIdx.x), "r"(bytes), "r"(at) : "memory");
+        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, [%3], %4;" ::"r"(to), "l"(in), "r"(bytes), "r"(at), "h"((short)3) : "memory");
+        asm volatile("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to), "r"(to + 256), "r"(bytes), "r"(at) : "memory");
+        asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(out + 4 * blockIdx.x), "r"(to), "r"(bytes) : "memory");
+        asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%0], [%1], %2;" ::"l"(sum), "r"(to), "r"(bytes) : "memory");
+        asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(in + 64), "r"(bytes) : "memory");
+    }
+}
 #endif
