@@ -185,3 +185,16 @@ extern "C" __global__ void branches(const int *in, int *out, const int *more, in
     out[i + 64] = 3;
     out[64 + (in[1] & 31)] = more[1] > n ? 1 : 2;
 }
+// Arrays that compilers keep in the memory of a thread, as an index chooses from them.
+extern "C" __global__ void chosen_pointer(float *a, float *b, float *c, float *d, int n) {
+    float *all[4] = {a, b, c, d};
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) all[(blockIdx.x + threadIdx.x / 32) & 3][i] = 1;
+}
+struct Parts { float *to[6]; int from[6]; int sum; };
+extern "C" __global__ void changed_copy(Parts parts, int n) {
+    Parts own = parts;
+    own.from[n & 1] += 7;
+    int which = threadIdx.x % 6;
+    own.to[which][own.from[which] + blockIdx.x] = own.sum;
+}

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use crate::callees;
 use crate::container::Kernel;
-use crate::decode::{Access, AccessKind, DecodeError, INSTRUCTION, Instruction, Operation};
+use crate::decode::{Access, AccessKind, DecodeError, INSTRUCTION, Instruction, Operation, Space};
 use crate::division;
 use crate::flow::{Graph, NoGraph};
 use crate::fractions;
 use crate::instruction::is_access;
 use crate::live::{Counts, Live};
-use crate::parameters::{Cluster, Whose, address_half, cluster, meeting_half};
+use crate::parameters::{Cluster, Whose, address_half, cluster, meeting_half, stack};
 use crate::polls::{is_fence, polls};
 use crate::ptx::error::PtxError;
 use crate::variables::Variables;
@@ -60,6 +60,8 @@ pub struct Code {
     /// Constant bank 2.
     constants: Vec<u8>,
     pub(crate) variables: Variables,
+    /// Whether it loads from the memory of a thread.
+    pub(crate) has_local: bool,
     /// A clock, and the time after which an evaluation has no answer.
     pub(crate) time: Option<(fn() -> Duration, Duration)>,
     /// These are asked for by the kernel's summary and by each of its launches.
@@ -84,6 +86,11 @@ impl Code {
         let constants = kernel.constants.unwrap_or_default().to_vec();
         let counts = Counts::of(&instructions);
         let variables = Variables::new(kernel, &instructions);
+        let loads = |one: &Instruction| {
+            matches!(one.operation, Operation::Access(access) if access.space == Space::Local
+                && access.kind == AccessKind::Read)
+        };
+        let has_local = instructions.iter().any(loads);
         Ok(Self {
             architecture,
             instructions,
@@ -94,6 +101,7 @@ impl Code {
             idle: BTreeSet::new(),
             constants,
             variables,
+            has_local,
             time: None,
             polls: OnceLock::new(),
             live: OnceLock::new(),
@@ -117,6 +125,7 @@ impl Code {
             idle: BTreeSet::new(),
             constants: Vec::new(),
             variables: Variables::default(),
+            has_local: false,
             time: None,
             polls: OnceLock::new(),
             live: OnceLock::new(),
@@ -261,6 +270,9 @@ impl Code {
         if let Some(half) = meeting_half(self.architecture, offset) {
             return Constant::Meeting(half);
         }
+        if offset == stack(self.architecture) {
+            return Constant::Stack;
+        }
         let (base, size) = self.parameters;
         match (offset.checked_sub(base), address_half(self.architecture, offset)) {
             (Some(at), _) if at < size => Constant::Parameter(at),
@@ -284,6 +296,8 @@ pub(crate) enum Constant {
     Meeting(u32),
     /// The parameters from this byte on.
     Parameter(u32),
+    /// The stack's first address in the memory of a thread.
+    Stack,
     /// A half of the address by which parameters are read as memory is, or of one so many bytes before.
     Address {
         half: u32,

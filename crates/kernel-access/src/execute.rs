@@ -6,6 +6,7 @@
 //! is reported is one that this thread makes, if all loops on its way end.
 
 mod arithmetic;
+mod local;
 mod maps;
 mod operands;
 mod region;
@@ -97,6 +98,7 @@ pub fn execute(
         uniform: vec![None; code.counts.registers[1]],
         predicates: code.counts.predicates.map(|count| vec![None; count]),
         halves: HashMap::new(),
+        local: HashMap::new(),
         memory,
         wrote: false,
         known: None,
@@ -125,8 +127,10 @@ struct State<'a> {
     general: Vec<Option<u32>>,
     uniform: Vec<Option<u32>>,
     predicates: [Vec<Option<bool>>; 2],
-    /// Of the registers that have an address among the parameters.
+    /// Of the registers that have an address among the parameters, or on the stack.
     halves: HashMap<Register, Half>,
+    /// Words of the thread's own memory, by how far they are from where the stack begins.
+    local: HashMap<u32, u32>,
     memory: Memory<'a>,
     /// What was in memory may be no longer there.
     wrote: bool,
@@ -221,6 +225,9 @@ impl State<'_> {
             self.write_predicate(predicate, None);
         }
         self.wrote |= region.writes;
+        if region.writes_local {
+            self.local.clear();
+        }
         self.missing.extend(&region.accesses);
     }
 

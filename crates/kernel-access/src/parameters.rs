@@ -202,6 +202,11 @@ pub(crate) fn cluster(architecture: u32, offset: u32) -> Option<Cluster> {
     })
 }
 
+/// The word with the address of the stack in the memory of a thread.
+pub(crate) fn stack(architecture: u32) -> u32 {
+    if architecture < 100 { 0x28 } else { 0x37c }
+}
+
 /// Whether the word before the parameters is one of those that compilers read: the sizes of the
 /// launch, the stack, where local memory is among all addresses, the descriptor of global memory, and
 /// what PTX has as `%dynamic_smem_size`, `%total_smem_size`, `%gridid`, `%nsmid` and `%envreg` (the
@@ -209,10 +214,10 @@ pub(crate) fn cluster(architecture: u32, offset: u32) -> Option<Cluster> {
 /// parameters.
 fn is_launch_constant(architecture: u32, offset: u32) -> bool {
     const SIZES: Range<u32> = 0..0x18;
-    let (stack, descriptor) = match architecture {
-        80..90 => (0x28, 0x118),
-        90 => (0x28, 0x208),
-        _ => (0x37c, 0x358),
+    let descriptor = match architecture {
+        80..90 => 0x118,
+        90 => 0x208,
+        _ => 0x358,
     };
     let (sizes, local) = if architecture < 100 { (SIZES, 0x20) } else { (0x360..0x37c, 0x2f8) };
     // The dynamic size and the grid's number are side by side at first.
@@ -226,5 +231,5 @@ fn is_launch_constant(architecture: u32, offset: u32) -> bool {
     ranges.iter().chain(&pairs).any(|range| range.contains(&offset))
         || words.contains(&offset)
         || offset.is_multiple_of(4) && cluster(architecture, offset).is_some()
-        || offset == stack
+        || offset == stack(architecture)
 }

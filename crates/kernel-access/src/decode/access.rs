@@ -242,7 +242,8 @@ fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
         CopyToShared | Unknown => 16,
     };
     let address = match (kind, space) {
-        (Unknown, _) | (_, Shared | Local) => None,
+        (Unknown, _) | (_, Shared) => None,
+        (_, Local) => local(bits),
         (_, Global) if is_bulk => {
             let uniform = Some(bits.uniform(if kind == CopyToShared { 24 } else { 32 }));
             Some(Address { base: Register::Zero, wide: true, scale: 1, uniform, offset: 0 })
@@ -353,6 +354,23 @@ fn is_short_store(bits: Bits) -> bool {
 /// Whether the uniform registers of loads, stores and copies are a descriptor. Otherwise they are
 /// added to the address.
 const DESCRIPTOR: u32 = 76;
+
+/// The address of an access to a thread's own memory, of one of the forms that are known.
+fn local(bits: Bits) -> Option<Address> {
+    let is_store = bits.number() == 0x187;
+    let is_known = match bits.form() {
+        Form::Registers => is_store,
+        form => form == Form::SecondImmediate && (!is_store || bits.bit(91)),
+    };
+    let uniform = || bits.uniform(if is_store { 64 } else { 32 });
+    is_known.then_some(Address {
+        base: bits.general(24),
+        wide: false,
+        scale: 1,
+        uniform: bits.bit(91).then(uniform).filter(|of| *of != Register::Zero),
+        offset: bits.signed(40, 64) as i32,
+    })
+}
 
 /// The address of an access to global memory, where the instruction has one of the forms that are
 /// known. The uniform registers are those of a descriptor, which is not a part of the address, or

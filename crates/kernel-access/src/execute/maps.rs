@@ -1,11 +1,11 @@
 //! Copies by tensor maps among the parameters.
 //!
 //! A map is named by its address, which is not known. So of registers it is followed which of them have
-//! the address of the parameters, and how much is added to it.
+//! the address of the parameters, and how much is added to it. The same is done for the address of the stack.
 
 use super::{State, Touch};
 use crate::code::Constant;
-use crate::decode::{Access, AccessKind, Instruction, Operand, Operation, Register};
+use crate::decode::{Access, AccessKind, Instruction, Operand, Operation, Register, Source};
 use crate::instruction::after;
 use crate::tensor::Map;
 
@@ -15,6 +15,8 @@ pub(super) enum Half {
     /// The lower half of that of this byte of them.
     Lower(u32),
     Upper,
+    /// An address so far behind the stack's first one.
+    Stack(u32),
 }
 
 impl State<'_> {
@@ -23,6 +25,7 @@ impl State<'_> {
             Operand::Register(register) => self.halves.get(&register).copied(),
             Operand::Constant { bank: 0, offset, index: Register::Zero } => {
                 match self.code.constant(offset.into()) {
+                    Constant::Stack if self.code.has_local => Some(Half::Stack(0)),
                     Constant::Address { half: 0, before } => {
                         Some(Half::Lower(0_u32.wrapping_sub(before)))
                     }
@@ -64,6 +67,23 @@ impl State<'_> {
                 let third = one.sources.get(2).filter(|source| !source.negated);
                 [third.and_then(|source| self.half(source.operand)), None]
             }
+            // An index is a factor's multiple, or is shifted.
+            Operation::MultiplyAdd { wide: false, high: false, carry: false, .. }
+                if one.sources.iter().all(|source| !source.negated) =>
+            {
+                let [first, second, third] = [0, 1, 2].map(operand);
+                let [one, factor, added] =
+                    [first, second, third].map(|of| of.and_then(|of| self.value(of)));
+                let product = one.zip(factor).map(|(one, factor)| one.wrapping_mul(factor));
+                let sum = || self.further_on_stack(first, added.filter(|_| factor == Some(1)));
+                [self.further_on_stack(third, product).or_else(sum), None]
+            }
+            Operation::ShiftAdd { shift, high: false, carry: false, .. }
+                if one.sources.iter().all(|source| !source.negated) =>
+            {
+                let index = operand(0).and_then(|of| self.value(of));
+                [self.further_on_stack(operand(1), index.map(|of| of << (shift & 31))), None]
+            }
             Operation::Add { wide, carry } => {
                 let is_half = |operand| self.half(operand).is_some();
                 let mut own = one.sources.iter().filter(|source| is_half(source.operand));
@@ -85,6 +105,9 @@ impl State<'_> {
                         let upper = if wide { self.second(base.operand) } else { None };
                         [Some(Half::Lower(at.wrapping_add(sum))), upper]
                     }
+                    (Some(Half::Stack(at)), Some(sum)) if !carry && !wide => {
+                        [Some(Half::Stack(at.wrapping_add(sum))), None]
+                    }
                     // What is added is the carry of the lower half.
                     (Some(Half::Upper), Some(0)) if carry && !wide => [Some(Half::Upper), None],
                     _ => [None; 2],
@@ -94,12 +117,19 @@ impl State<'_> {
         }
     }
 
+    /// An address on the stack, so many bytes behind another one.
+    fn further_on_stack(&self, base: Option<Operand>, by: Option<u32>) -> Option<Half> {
+        match self.half(base?)? {
+            Half::Stack(at) => Some(Half::Stack(at.wrapping_add(by?))),
+            _ => None,
+        }
+    }
+
     /// Follows the parameters' address through an instruction, before its result is written.
     pub(super) fn follow(&mut self, one: &Instruction, holds: Option<bool>) {
         let Some((first, count)) = one.destination else { return };
-        let loads =
-            matches!(one.operation, Operation::LoadConstant { .. } | Operation::Move { .. });
-        if self.halves.is_empty() && !loads {
+        let is_constant = |of: &Source| matches!(of.operand, Operand::Constant { bank: 0, .. });
+        if self.halves.is_empty() && !one.sources.iter().any(is_constant) {
             return;
         }
         let made = self.made(one);

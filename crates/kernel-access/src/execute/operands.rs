@@ -63,7 +63,10 @@ impl State<'_> {
         match self.code.constant(offset) {
             Constant::Parameter(at) => self.launch.parameter(at, bytes),
             // What is read there is not what its memory holds.
-            Constant::Address { .. } | Constant::Meeting(_) | Constant::Unknown => None,
+            Constant::Address { .. }
+            | Constant::Meeting(_)
+            | Constant::Stack
+            | Constant::Unknown => None,
             // A launch does not say which clusters it has.
             Constant::Cluster(_) => None,
             // Two sizes may be read at once.

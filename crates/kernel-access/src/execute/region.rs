@@ -1,5 +1,6 @@
 //! What may happen between a branch and where its ways meet.
 
+use super::local::may_store;
 use crate::code::Code;
 use crate::decode::{AccessKind, INSTRUCTION, Operation, Predicate, Register};
 use crate::instruction::after;
@@ -11,6 +12,8 @@ pub(super) struct Region {
     pub(super) uniform: Vec<u16>,
     pub(super) predicates: Vec<Predicate>,
     pub(super) writes: bool,
+    /// It may write to the thread's own memory.
+    pub(super) writes_local: bool,
     pub(super) accesses: Vec<usize>,
 }
 
@@ -21,6 +24,7 @@ impl Region {
             uniform: Vec::new(),
             predicates: Vec::new(),
             writes: false,
+            writes_local: false,
             accesses: Vec::new(),
         };
         let blocks = &code.graph.blocks;
@@ -40,6 +44,8 @@ impl Region {
                 region.predicates.extend(&one.predicates_written);
                 region.writes |= matches!(one.operation, Operation::Access(access)
                     if access.kind != AccessKind::Read);
+                region.writes_local |=
+                    matches!(one.operation, Operation::Access(access) if may_store(access));
                 if let Some((mut register, count)) = one.destination {
                     for _ in 0..count {
                         match register {

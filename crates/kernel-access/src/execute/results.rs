@@ -1,6 +1,6 @@
 //! What an instruction makes of its operands.
 
-use super::{State, Touch};
+use super::{State, Touch, local};
 use crate::decode::{
     Access, AccessKind, Instruction, Junction, Operand, Operation, Predicate, Space,
 };
@@ -226,6 +226,14 @@ impl State<'_> {
             }
             self.wrote |= access.kind != AccessKind::CopyToShared;
             return Outcome::UNKNOWN;
+        }
+        if local::may_store(access) {
+            self.store_local(one, access, holds);
+        }
+        if access.space == Space::Local {
+            let value =
+                if access.kind == AccessKind::Read { self.load_local(access) } else { None };
+            return Outcome { value: value.filter(|_| holds.is_some()), predicates: [None; 2] };
         }
         let place = access.address.and_then(|address| {
             let mut place = if address.wide {

@@ -545,6 +545,30 @@ pub fn case(name: &str, which: usize) -> Option<Case> {
             },
             true,
         ),
+        "chosen_pointer" => (
+            plain(none().array(0).array(1).array(2).array(3).int(n)),
+            |launch, b, t, to| {
+                let i = index(launch, b, t);
+                if i < int(launch, 32) {
+                    span(to, 'w', (b[0] + t[0] / 32) as u64 & 3, i, 4);
+                }
+            },
+            true,
+        ),
+        "changed_copy" => {
+            let pointers = (0..6).fold(Parameters::default(), |all, of| all.array(of));
+            let parts = (0..7).fold(pointers, |all, of| all.int(100 * of + 50));
+            (
+                plain(parts.int(0).int(n)),
+                |launch, b, t, to| {
+                    let which = t[0] % 6;
+                    let is_moved = which == int(launch, 80) & 1;
+                    let from = int(launch, 48 + 4 * which as usize) + 7 * i64::from(is_moved);
+                    span(to, 'w', which as u64, from + b[0], 4);
+                },
+                true,
+            )
+        }
         _ => return None,
     })
 }
