@@ -540,15 +540,29 @@ mod tests {
         Device::new(soft.driver(), 0).and_then(Context::primary).unwrap()
     }
 
+    fn exported(theirs: &SoftDriver) -> (Timeline, TimelineMemory) {
+        let context = context(theirs);
+        let memory = TimelineMemory::new(&context).unwrap();
+        let stream = Stream::new(&context, StreamOptions::new()).unwrap();
+        (Timeline::in_memory(stream, &memory).unwrap(), memory)
+    }
+
+    /// Holds the timeline's stream until what is returned is dropped.
+    fn hold(timeline: &Timeline) -> std::sync::mpsc::Sender<()> {
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        let wait = move || {
+            let _ = released.recv();
+        };
+        timeline.stream().launch_host_function(wait).unwrap();
+        release
+    }
+
     /// The device may need a moment for what the exporter has written just before its end.
     #[test]
     #[allow(unsafe_code)]
     fn the_last_values_have_time_to_come() {
         let (theirs, ours) = (SoftDriver::new(), SoftDriver::new());
-        let (exporting, importing) = (context(&theirs), context(&ours));
-        let memory = TimelineMemory::new(&exporting).unwrap();
-        let stream = Stream::new(&exporting, StreamOptions::new()).unwrap();
-        let timeline = Timeline::in_memory(stream, &memory).unwrap();
+        let (importing, (timeline, _memory)) = (context(&ours), exported(&theirs));
         let mut named = *timeline.descriptor().unwrap().in_memory().unwrap();
         // Of a process that has ended: this number has been another's since.
         let mut maker = named.maker.to_bytes();
@@ -557,11 +571,7 @@ mod tests {
         // SAFETY: the memory lives until the end of the test.
         let import = unsafe { MemoryImport::open(&importing, &named) }.unwrap();
         assert_eq!(import.exporter_state(), ExporterState::Ended);
-        let (release, released) = std::sync::mpsc::channel::<()>();
-        let wait = move || {
-            let _ = released.recv();
-        };
-        timeline.stream().launch_host_function(wait).unwrap();
+        let release = hold(&timeline);
         let last = timeline.signal().unwrap().value();
         let [last, never] = [last, last + 1].map(|value| import.point(value).unwrap());
         // The time of the crate's own thread does not go on here.
@@ -587,10 +597,7 @@ mod tests {
     #[allow(unsafe_code)]
     fn refused_copies_take_no_room() {
         let (theirs, ours) = (SoftDriver::new(), SoftDriver::new());
-        let (exporting, importing) = (context(&theirs), context(&ours));
-        let memory = TimelineMemory::new(&exporting).unwrap();
-        let stream = Stream::new(&exporting, StreamOptions::new()).unwrap();
-        let timeline = Timeline::in_memory(stream, &memory).unwrap();
+        let (importing, (timeline, _memory)) = (context(&ours), exported(&theirs));
         let mut named = *timeline.descriptor().unwrap().in_memory().unwrap();
         // SAFETY: the memory lives until the end of the test.
         let open = |named: &InMemory| unsafe { MemoryImport::open(&importing, named) };
@@ -604,11 +611,7 @@ mod tests {
             assert!(import.point(value).is_err());
         }
         ours.clear_faults();
-        let (release, released) = std::sync::mpsc::channel::<()>();
-        let wait = move || {
-            let _ = released.recv();
-        };
-        timeline.stream().launch_host_function(wait).unwrap();
+        let release = hold(&timeline);
         let pending = import.point(timeline.signal().unwrap().value()).unwrap();
         let streams = ours.live().streams;
         let link = Arc::clone(&import.link);
@@ -644,10 +647,7 @@ mod tests {
     fn a_forked_child_takes_no_lock() {
         cuda_events_test_support::own_process!();
         let (theirs, ours) = (SoftDriver::new(), SoftDriver::new());
-        let (exporting, importing) = (context(&theirs), context(&ours));
-        let memory = TimelineMemory::new(&exporting).unwrap();
-        let stream = Stream::new(&exporting, StreamOptions::new()).unwrap();
-        let timeline = Timeline::in_memory(stream, &memory).unwrap();
+        let (importing, (timeline, _memory)) = (context(&ours), exported(&theirs));
         let named = *timeline.descriptor().unwrap().in_memory().unwrap();
         // SAFETY: the memory lives until the end of the test.
         let import = unsafe { MemoryImport::open(&importing, &named) }.unwrap();

@@ -26,6 +26,14 @@ use cuda_timelines::{
 };
 use rustix::fs::FallocateFlags;
 
+/// A timeline of the host in this file, and its import.
+fn shared_in(context: &Context, file: &TimelineFile) -> (HostTimeline, ImportedTimeline) {
+    let timeline = HostTimeline::shared(file).expect("a timeline");
+    let descriptor = timeline.descriptor().expect("it is shared");
+    let imported = ImportedTimeline::open(context, memory::copy(file), &descriptor);
+    (timeline, imported.expect("an import"))
+}
+
 /// The marks of a line: the bit in the value, and the reason of a given-up timeline.
 const POISON: u64 = 1 << 62;
 const GIVEN_UP: u64 = u64::MAX;
@@ -100,10 +108,7 @@ fn a_hosts_timeline_depends_on_no_peer() {
     let Some(gpu) = gpu() else { return };
     let file = TimelineFile::writable(&gpu.context).expect("a file");
     let raw = Mapping::new(&file, PAGE).expect("it can be mapped");
-    let timeline = HostTimeline::shared(&file).expect("a timeline");
-    let descriptor = timeline.descriptor().expect("it is shared");
-    let imported = ImportedTimeline::open(&gpu.context, memory::copy(&file), &descriptor);
-    let imported = imported.expect("an import");
+    let (timeline, imported) = shared_in(&gpu.context, &file);
     assert_eq!(imported.completed(), timeline.completed());
     let first = timeline.signal().expect("a signal");
     assert_eq!(imported.completed(), first.value(), "others see it");
@@ -137,10 +142,7 @@ fn a_hosts_timeline_depends_on_no_peer() {
 fn the_copy_of_a_hosts_timeline_has_the_value_of_the_last_signal() {
     let Some(gpu) = gpu() else { return };
     let file = TimelineFile::writable(&gpu.context).expect("a file");
-    let timeline = HostTimeline::shared(&file).expect("a timeline");
-    let descriptor = timeline.descriptor().expect("it is shared");
-    let imported = ImportedTimeline::open(&gpu.context, memory::copy(&file), &descriptor);
-    let imported = imported.expect("an import");
+    let (timeline, imported) = shared_in(&gpu.context, &file);
     let start = timeline.completed();
     std::thread::scope(|scope| {
         for _ in 0..4 {
@@ -175,10 +177,7 @@ fn scribbles_are_no_start() {
     assert_eq!((point.value(), point.query()), (1, Ok(Progress::Pending)));
     latch.release();
     reached(point);
-    let host = HostTimeline::shared(&file).expect("a timeline");
-    let descriptor = host.descriptor().expect("it is shared");
-    let imported = ImportedTimeline::open(&gpu.context, memory::copy(&file), &descriptor);
-    let imported = imported.expect("an import");
+    let (host, imported) = shared_in(&gpu.context, &file);
     assert_eq!(imported.completed(), host.completed());
     assert_eq!(
         imported.point(host.completed() + 1).expect("a point").query(),
@@ -298,10 +297,8 @@ fn no_stream_waits_for_a_peer_without_the_thread() {
     let files = [TimelineFile::new(&gpu.context), TimelineFile::writable(&gpu.context)];
     let [sealed, exposed] = files.map(|file| {
         let file = file.expect("a file");
-        let maker = HostTimeline::shared(&file).expect("a timeline");
-        let descriptor = maker.descriptor().expect("it is shared");
-        let imported = ImportedTimeline::open(&gpu.context, memory::copy(&file), &descriptor);
-        (file, maker, imported.expect("an import"))
+        let (maker, imported) = shared_in(&gpu.context, &file);
+        (file, maker, imported)
     });
     let stream = gpu.stream();
     for (_, maker, imported) in [&sealed, &exposed] {
@@ -443,10 +440,7 @@ fn a_relay_rests_while_a_stream_waits() {
     common::own_process!();
     let Some(gpu) = gpu() else { return };
     let file = TimelineFile::new(&gpu.context).expect("a file");
-    let maker = HostTimeline::shared(&file).expect("a timeline");
-    let descriptor = maker.descriptor().expect("it is shared");
-    let imported = ImportedTimeline::open(&gpu.context, memory::copy(&file), &descriptor);
-    let imported = imported.expect("an import");
+    let (maker, imported) = shared_in(&gpu.context, &file);
     let stream = gpu.stream();
     stream.wait_point(imported.point(3).expect("a point")).expect("a wait");
     drop(imported);
@@ -608,10 +602,7 @@ fn the_drop_of_an_import_gives_back_the_shares_of_waits() {
     let theirs = unsafe { Context::from_raw(driver, other.as_raw()) }.expect("a context");
     let there = Stream::new(&theirs, StreamOptions::new()).expect("a stream");
     let file = TimelineFile::new(&context).expect("a file");
-    let maker = HostTimeline::shared(&file).expect("a timeline");
-    let descriptor = maker.descriptor().expect("it is shared");
-    let imported = ImportedTimeline::open(&context, memory::copy(&file), &descriptor);
-    let imported = imported.expect("an import");
+    let (maker, imported) = shared_in(&context, &file);
     there.wait_point(imported.point(1).expect("a point")).expect("a wait");
     assert_eq!(there.query(), Ok(Progress::Pending));
     maker.signal().expect("a signal");
