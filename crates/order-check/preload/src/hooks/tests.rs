@@ -23,6 +23,8 @@ use crate::state::values::Value;
 use crate::walk::{begin_call, caught_up, locked};
 use crate::watch::{WATCH, Watch};
 
+mod order;
+
 /// A signal handler may make the call, on the thread that is about to note its end.
 #[test]
 fn a_call_does_not_wait_for_a_thread_that_ends() {
