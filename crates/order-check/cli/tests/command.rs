@@ -622,7 +622,6 @@ assert (push(b'epoch'), push_with(Attributes(type=1, text=b'batch'))) == (0, 1)
 upload()
 assert pop() == 1
 assert push_with(Attributes(type=2, text=b'wide')) == 1
-assert (pop(), push(b'tail')) == (1, 1)
 clear()
 assert (pop(), pop()) == (1, 0)"
     );
@@ -631,7 +630,8 @@ assert (pop(), pop()) == (1, 0)"
     for part in [
         "in stream `copies` (",
         "called by program.py:58\n           in region epoch / batch\n",
-        "called by program.py:62\n           in region epoch / tail\n",
+        // Letters of another width are not read.
+        "called by program.py:61\n           in region epoch /\n",
         "order check: 1 finding in",
     ] {
         assert!(errors.contains(part), "{part}:\n{errors}");
