@@ -193,7 +193,16 @@ fn of_threads(name: &str, code: &Code) -> (usize, usize, Vec<String>) {
         let grids = [[1, 1, 1], [64, 3, 1], [7, 1, 2], [132, 1, 1]];
         let blocks = [[256, 1, 1], [128, 1, 1], [32, 4, 1], [64, 2, 2]];
         let [grid, block] = [grids, blocks].map(|sizes| sizes[random.below(4) as usize]);
-        let launch = Launch::new(grid, block, parameters);
+        // The variables of the module are somewhere, too: constant ones have one word, and its first name
+        // says where all of them are.
+        let place = |name: &str| {
+            let mut words = code.variables().map(|(word, _)| word);
+            let (word, _) = code.variables().find(|(_, other)| *other == name)?;
+            let is_first = code.variables().find(|(other, _)| *other == word)?.1 == name;
+            let at = words.position(|other| other == word)? as u64;
+            is_first.then_some(0x7e00_0000_1000 + (at << 32))
+        };
+        let launch = Launch::new(grid, block, parameters).with_variables(code, &place);
         let Ok(spans) = may_touch(code, &launch) else { continue };
         launches += 1;
         for thread in 0..10 {
