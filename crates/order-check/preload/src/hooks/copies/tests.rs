@@ -235,3 +235,44 @@ fn a_batch_waits_for_ordinary_memory() {
         assert_eq!(is_over, Some(waits), "{pairs:x?}");
     }
 }
+
+/// The answers to CU_POINTER_ATTRIBUTE_MEMORY_TYPE and CU_POINTER_ATTRIBUTE_IS_MANAGED: the last two digits
+/// of the address. The one before them is what the driver returns.
+extern "C" fn answers(value: *mut u32, which: c_uint, address: Address) -> Code {
+    let digit = if which == 8 { address % 10 } else { address / 10 % 10 };
+    // SAFETY: a place for the answer.
+    unsafe { *value = digit as u32 };
+    (address / 100) as Code
+}
+
+/// A pool, or a map, may have memory that others see at any time: the driver says which.
+#[test]
+fn memory_that_is_given_is_where_the_driver_says() {
+    use crate::model::copies::{given, location};
+    use crate::state::blocks::Location::{Device, Managed, Mapped, Pageable};
+    let _turn = crate::lock::TURN.lock();
+    let [device, host, managed, refused] = [20, 10, 21, 120];
+    for asks in [true, false] {
+        let resolve = |name: &CStr| match name.to_bytes() {
+            b"cuPointerGetAttribute" if asks => answers as *mut c_void,
+            _ => core::ptr::null_mut(),
+        };
+        start(&resolve, &Settings::from_text("log=/dev/null").expect("it is valid"));
+        let found = locked(|watch| {
+            let all = [device, host, managed, refused];
+            let at = all.map(|at| location(watch, &Block::any(at)));
+            assert!(all.iter().all(|at| location(watch, &Block::device(*at)) == Device));
+            assert!(all.iter().all(|at| location(watch, &Block::host(*at)) == Pageable));
+            (at, all.map(|at| given(watch, at)))
+        });
+        let (at, all) = found.expect("no error");
+        let (device, seen) = (Memory::Device, Memory::Exported);
+        if asks {
+            assert!(at == [Device, Mapped, Managed, Pageable]);
+            assert_eq!(all, [device, seen, seen, seen]);
+        } else {
+            assert!(at == [Pageable; 4]);
+            assert_eq!(all, [device; 4]);
+        }
+    }
+}
