@@ -35,9 +35,9 @@ impl Variables {
             }
         }
         let address = |place: u32| {
-            let inside = symbol(kernel, place).filter(|of| of.is_inside && !of.name.is_empty());
+            let inside = symbol(kernel, place).filter(|one| one.is_inside && !one.name.is_empty());
             // The compiler's own have names of this kind, of which there may be several.
-            let named = inside.filter(|of| !of.name.starts_with('$'))?;
+            let named = inside.filter(|one| !one.name.starts_with('$'))?;
             Some((place, named.name.to_owned()))
         };
         let addresses = places.into_iter().filter_map(address).collect();
@@ -59,7 +59,7 @@ impl Variables {
     /// What is at this place in bank 4.
     pub(crate) fn at(&self, place: u32) -> Option<Place> {
         let half = place % 8;
-        let number = self.addresses.iter().position(|(of, _)| *of == place - half)?;
+        let number = self.addresses.iter().position(|(first, _)| *first == place - half)?;
         matches!(half, 0 | 4).then_some((number, half))
     }
 

@@ -313,7 +313,7 @@ impl Evaluator<'_> {
                     let places =
                         [low, low + 4].into_iter().filter_map(|at| self.code.variables.at(at));
                     words.extend(
-                        places.map(|of| self.code.word_of_variable(of.0)).collect::<Words>(),
+                        places.map(|place| self.code.word_of_variable(place.0)).collect::<Words>(),
                     );
                     any(self, &words)
                 })

@@ -37,7 +37,9 @@ impl State<'_> {
         let first = match access.space {
             Space::Local => self.place_on_stack(access),
             // An address that is known is not one of the stack's.
-            Space::Generic if access.address.is_some_and(|of| self.is_known(of)) => return,
+            Space::Generic if access.address.is_some_and(|address| self.is_known(address)) => {
+                return;
+            }
             Space::Generic => None,
             Space::Global | Space::Shared | Space::Tensor => return,
         };
@@ -64,7 +66,9 @@ impl State<'_> {
             true => self.wide(Operand::Register(address.base)).is_some(),
             false => self.register(address.base).is_some(),
         };
-        base && address.uniform.is_none_or(|of| self.wide(Operand::Register(of)).is_some())
+        base && address
+            .uniform
+            .is_none_or(|register| self.wide(Operand::Register(register)).is_some())
     }
 }
 

@@ -73,7 +73,7 @@ impl State<'_> {
             {
                 let [first, second, third] = [0, 1, 2].map(operand);
                 let [one, factor, added] =
-                    [first, second, third].map(|of| of.and_then(|of| self.value(of)));
+                    [first, second, third].map(|operand| operand.and_then(|one| self.value(one)));
                 let product = one.zip(factor).map(|(one, factor)| one.wrapping_mul(factor));
                 let sum = || self.further_on_stack(first, added.filter(|_| factor == Some(1)));
                 [self.further_on_stack(third, product).or_else(sum), None]
@@ -81,8 +81,8 @@ impl State<'_> {
             Operation::ShiftAdd { shift, high: false, carry: false, .. }
                 if one.sources.iter().all(|source| !source.negated) =>
             {
-                let index = operand(0).and_then(|of| self.value(of));
-                [self.further_on_stack(operand(1), index.map(|of| of << (shift & 31))), None]
+                let index = operand(0).and_then(|one| self.value(one));
+                [self.further_on_stack(operand(1), index.map(|index| index << (shift & 31))), None]
             }
             Operation::Add { wide, carry } => {
                 let is_half = |operand| self.half(operand).is_some();
@@ -128,7 +128,8 @@ impl State<'_> {
     /// Follows the parameters' address through an instruction, before its result is written.
     pub(super) fn follow(&mut self, one: &Instruction, holds: Option<bool>) {
         let Some((first, count)) = one.destination else { return };
-        let is_constant = |of: &Source| matches!(of.operand, Operand::Constant { bank: 0, .. });
+        let is_constant =
+            |source: &Source| matches!(source.operand, Operand::Constant { bank: 0, .. });
         if self.halves.is_empty() && !one.sources.iter().any(is_constant) {
             return;
         }

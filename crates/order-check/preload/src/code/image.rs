@@ -125,11 +125,11 @@ impl Image {
 
     /// The program has asked for a variable, which is here.
     pub(crate) fn has_variable(&self, name: &str, range: &Range<u64>) {
-        let is_it = |of: &Variable| *of.name == *name && of.range == *range;
+        let is_it = |one: &Variable| *one.name == *name && one.range == *range;
         if self.variables().is_some_and(|all| all.iter().any(is_it)) {
             return;
         }
-        let is_other = |of: &Variable| *of.name != *name && of.range.start != range.start;
+        let is_other = |one: &Variable| *one.name != *name && one.range.start != range.start;
         let new = || Variable { name: name.into(), range: range.clone() };
         self.change_variables(|all| {
             all.retain(is_other);
@@ -141,12 +141,12 @@ impl Image {
 
     /// The memory at this address is gone.
     pub(crate) fn ends_variable(&self, address: u64) {
-        self.change_variables(|all| all.retain(|of| of.range.start != address));
+        self.change_variables(|all| all.retain(|one| one.range.start != address));
     }
 
     fn change_variables(&self, change: impl FnOnce(&mut Vec<Variable>)) {
         let Ok(mut variables) = self.variables.lock() else { return };
-        let copy = |of: &Variable| Variable { name: of.name.clone(), range: of.range.clone() };
+        let copy = |one: &Variable| Variable { name: one.name.clone(), range: one.range.clone() };
         let mut all: Vec<Variable> = variables.iter().map(copy).collect();
         change(&mut all);
         self.has_variables.store(!all.is_empty(), Ordering::Relaxed);

@@ -65,7 +65,7 @@ impl Values {
     pub(crate) fn with_variables(mut self, variables: Option<Arc<[Variable]>>) -> Self {
         let all = variables.iter().flat_map(|all| all.iter());
         self.number =
-            all.fold(self.number, |number, of| mix(number.rotate_left(29), of.range.start));
+            all.fold(self.number, |number, one| mix(number.rotate_left(29), one.range.start));
         Self { variables, ..self }
     }
 
@@ -98,7 +98,7 @@ impl Values {
     /// Its addresses, as far as they are known: the words, and where variables of its module are.
     pub(crate) fn addresses(&self) -> impl Iterator<Item = u64> {
         let variables = self.variables.iter().flat_map(|all| all.iter());
-        self.words().iter().copied().chain(variables.map(|of| of.range.start))
+        self.words().iter().copied().chain(variables.map(|one| one.range.start))
     }
 
     /// The bytes of the parameters.
@@ -115,7 +115,7 @@ impl Values {
         launch.memory = memory.collect();
         let variable = |name: &str| {
             let mut all = self.variables.iter().flat_map(|all| all.iter());
-            all.find(|of| *of.name == *name).map(|of| of.range.start)
+            all.find(|one| *one.name == *name).map(|one| one.range.start)
         };
         Some(launch.with_variables(code, &variable))
     }

@@ -45,7 +45,7 @@ pub(crate) fn launched(watch: &mut Watch, call: &Call, launch: &KernelLaunch<'_>
             let mut variables = variables.iter().flat_map(|all| all.iter());
             let has = |word: u64| pinned.of_host(word).is_some();
             is_of_host = pinned.may_be_of_host(values) && kernel.addresses(values).any(has)
-                || variables.any(|of| has(of.range.start));
+                || variables.any(|one| has(one.range.start));
         }
         Submitted::Launch { function, sizes, end: waiting.values.len() }
     });
