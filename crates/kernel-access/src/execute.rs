@@ -9,6 +9,7 @@ mod arithmetic;
 mod local;
 mod maps;
 mod operands;
+mod origin;
 mod region;
 mod results;
 
@@ -19,6 +20,7 @@ use crate::code::{Code, Launch};
 use crate::decode::{AccessKind, INSTRUCTION, Instruction, Operation, Register};
 use crate::instruction::{after, always};
 use maps::Half;
+use origin::Origins;
 use region::Region;
 
 /// An access to global memory that a thread makes.
@@ -65,6 +67,8 @@ pub struct Run {
     /// The instructions of which accesses may be missing, by their offsets: all that this thread does
     /// with global memory is in `touched`, or is done by one of them.
     pub missing: BTreeSet<usize>,
+    /// Those of them that this thread runs or does not by what memory contains.
+    pub conditional: BTreeSet<usize>,
     /// How many instructions it ran.
     pub steps: usize,
 }
@@ -87,8 +91,8 @@ pub fn execute(
     // Before it begins another block may take over what it would do.
     if let Some(at) = code.cancels() {
         let end = End::Unknown(at);
-        let missing = code.accesses().collect();
-        return Run { touched: Vec::new(), known: 0, end, missing, steps: 0 };
+        let (missing, conditional) = (code.accesses().collect(), BTreeSet::new());
+        return Run { touched: Vec::new(), known: 0, end, missing, conditional, steps: 0 };
     }
     let mut state = State {
         code,
@@ -97,6 +101,7 @@ pub fn execute(
         general: vec![None; code.counts.registers[0]],
         uniform: vec![None; code.counts.registers[1]],
         predicates: code.counts.predicates.map(|count| vec![None; count]),
+        of_memory: Origins::new(code),
         halves: HashMap::new(),
         local: HashMap::new(),
         memory,
@@ -104,17 +109,25 @@ pub fn execute(
         known: None,
         touched: Vec::new(),
         missing: BTreeSet::new(),
+        conditional: BTreeSet::new(),
         left: steps,
     };
     let end = state.run();
     if end != End::Exit {
         state.missing.extend(code.accesses());
     }
+    if let End::Unknown(at) = end
+        && let Some(one) = code.instructions.get(at / INSTRUCTION)
+        && state.depends_on_memory(one)
+    {
+        state.conditional.extend(region::behind(code, at / INSTRUCTION));
+    }
     Run {
         known: state.known.unwrap_or(state.touched.len()),
         touched: state.touched,
         end,
         missing: state.missing,
+        conditional: state.conditional,
         steps: steps - state.left,
     }
 }
@@ -127,6 +140,8 @@ struct State<'a> {
     general: Vec<Option<u32>>,
     uniform: Vec<Option<u32>>,
     predicates: [Vec<Option<bool>>; 2],
+    /// What is not known since it depends on what memory contains.
+    of_memory: Origins,
     /// Of the registers that have an address among the parameters, or on the stack.
     halves: HashMap<Register, Half>,
     /// Words of the thread's own memory, by how far they are from where the stack begins.
@@ -138,6 +153,7 @@ struct State<'a> {
     known: Option<usize>,
     touched: Vec<Touch>,
     missing: BTreeSet<usize>,
+    conditional: BTreeSet<usize>,
     /// How many more instructions it may run.
     left: usize,
 }
@@ -204,7 +220,7 @@ impl State<'_> {
                         .or_insert_with(|| Rc::new(Region::new(code, at, meeting)))
                         .clone();
                     self.known.get_or_insert(self.touched.len());
-                    self.forget(&region);
+                    self.forget(&region, one);
                     meeting
                 }
             };
@@ -212,23 +228,29 @@ impl State<'_> {
         End::Exit
     }
 
-    fn forget(&mut self, region: &Region) {
-        for &number in &region.general {
-            self.general[usize::from(number)] = None;
-            self.halves.remove(&Register::General(number));
-        }
-        for &number in &region.uniform {
-            self.uniform[usize::from(number)] = None;
-            self.halves.remove(&Register::Uniform(number));
+    /// What may happen after a branch of which it is not known where it goes.
+    fn forget(&mut self, region: &Region, branch: &Instruction) {
+        let is_conditional = self.depends_on_memory(branch);
+        let of_memory = is_conditional || region.reads;
+        let general = region.general.iter().map(|&number| Register::General(number));
+        let uniform = region.uniform.iter().map(|&number| Register::Uniform(number));
+        for register in general.chain(uniform) {
+            self.write(register, None);
+            self.of_memory.set(register, of_memory);
+            self.halves.remove(&register);
         }
         for &predicate in &region.predicates {
             self.write_predicate(predicate, None);
+            self.of_memory.set_predicate(predicate, of_memory);
         }
         self.wrote |= region.writes;
         if region.writes_local {
             self.local.clear();
         }
         self.missing.extend(&region.accesses);
+        if is_conditional {
+            self.conditional.extend(&region.accesses);
+        }
     }
 
     /// Where a branch to a computed place goes, if it does and that is known.
@@ -262,17 +284,28 @@ impl State<'_> {
         self.read_constants(one, at, holds);
         let result = self.result(one, at, holds);
         self.follow(one, holds);
+        let value = result.value.filter(|_| holds.is_some());
+        let predicates: [Option<bool>; 2] =
+            result.predicates.map(|value| value.filter(|_| holds.is_some()));
+        let is_unknown = value.is_none() && one.destination.is_some()
+            || one.predicates_written.iter().enumerate().any(|(at, predicate)| {
+                predicate.index.is_some() && predicates.get(at).copied().flatten().is_none()
+            });
+        let of_memory = is_unknown && self.depends_on_memory(one);
         if let Some((register, count)) = one.destination {
             let mut register = register;
             for part in 0..count {
-                let value = result.value.filter(|_| holds.is_some());
                 self.write(register, value.map(|value| (value >> (32 * u32::from(part))) as u32));
+                let was = holds.is_none() && self.of_memory.has(register);
+                self.of_memory.set(register, value.is_none() && (of_memory || was));
                 register = after(register);
             }
         }
         for (predicate, at) in one.predicates_written.iter().zip(0..) {
-            let value = result.predicates.get(at).copied().flatten();
-            self.write_predicate(*predicate, value.filter(|_| holds.is_some()));
+            let value = predicates.get(at).copied().flatten();
+            self.write_predicate(*predicate, value);
+            let was = holds.is_none() && self.of_memory.has_predicate(*predicate);
+            self.of_memory.set_predicate(*predicate, value.is_none() && (of_memory || was));
         }
     }
 }

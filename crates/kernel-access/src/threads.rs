@@ -42,6 +42,8 @@ pub struct Every {
     pub perhaps: Vec<Touched>,
     /// The instructions that may touch more than that, as it depends on what memory contains.
     pub missing: BTreeSet<usize>,
+    /// Those of them that a thread runs or does not by what memory contains.
+    pub conditional: BTreeSet<usize>,
 }
 
 impl Every {
@@ -62,6 +64,8 @@ pub enum Sought {
     NotFound,
     /// No thread was found; what those do that were run depends on what memory contains.
     Unknown,
+    /// The same, and whether they run the instruction at all does.
+    Conditional,
 }
 
 fn meet(one: &Range<u64>, other: &Range<u64>) -> bool {
@@ -231,7 +235,7 @@ pub fn every_touch(code: &Code, launch: &Launch, mut steps: usize) -> Option<Eve
         return None;
     }
     let (mut sure, mut perhaps) = (Collected::new(), Collected::new());
-    let (mut missing, mut collected) = (BTreeSet::new(), 0);
+    let (mut missing, mut conditional, mut collected) = (BTreeSet::new(), BTreeSet::new(), 0);
     for number in 0..count {
         let run = run(code, launch, place(number, sizes), steps);
         steps = steps.checked_sub(run.steps).filter(|left| *left > 0)?;
@@ -257,8 +261,9 @@ pub fn every_touch(code: &Code, launch: &Launch, mut steps: usize) -> Option<Eve
             return None;
         }
         missing.extend(run.missing);
+        conditional.extend(run.conditional);
     }
-    Some(Every { sure: joined(sure)?, perhaps: joined(perhaps)?, missing })
+    Some(Every { sure: joined(sure)?, perhaps: joined(perhaps)?, missing, conditional })
 }
 
 /// Looks for a thread whose instruction at `at` touches any of the `wanted` bytes. Few threads show
@@ -280,6 +285,7 @@ pub fn seek(
         sizes: sizes(launch),
         seen: HashSet::new(),
         known: true,
+        conditional: false,
     };
     if seeker.sizes.contains(&0) || wanted.is_empty() {
         return Sought::NotFound;
@@ -287,6 +293,7 @@ pub fn seek(
     match seeker.seek() {
         Some(found) => Sought::Touched(found),
         None if seeker.known => Sought::NotFound,
+        None if seeker.conditional => Sought::Conditional,
         None => Sought::Unknown,
     }
 }
@@ -304,6 +311,7 @@ struct Seeker<'a> {
     /// The threads that were run.
     seen: HashSet<Place>,
     known: bool,
+    conditional: bool,
 }
 
 impl Seeker<'_> {
@@ -441,6 +449,7 @@ impl Seeker<'_> {
         *self.steps = self.steps.saturating_sub(run.steps.max(1));
         self.seen.insert(place);
         self.known &= !run.missing.contains(&self.at);
+        self.conditional |= run.conditional.contains(&self.at);
         let mut addresses = Vec::new();
         for touch in run.touched.iter().filter(|touch| touch.at == self.at) {
             let (sure, all) = bytes_of(self.code, touch);

@@ -195,6 +195,33 @@ fn the_ends_of_an_array_are_not_its_middle() {
     assert_eq!(every_touch(&code, &many, STEPS), None);
 }
 
+/// Only what a loaded value decides counts as that: not what comes before it, nor what a clock decides.
+#[test]
+fn a_condition_is_of_memory_if_a_value_from_there_decides() {
+    let late = "mul.wide.u32 %w, %i, 4; add.u64 %a, %a, %w; st.global.u8 [%a], %i;";
+    let by = |value: &str| {
+        kernel(&format!(
+            "st.global.u32 [%a+4096], %i; {value} setp.eq.u32 %p, %v, 0; @%p bra DONE; {late}"
+        ))
+    };
+    for (value, expected) in [
+        ("ld.global.u32 %v, [%a+8192]; add.u32 %v, %v, %i;", true),
+        ("mov.u32 %v, %clock; add.u32 %v, %v, %i;", false),
+        ("ld.global.u32 %v, [%a+8192]; mov.u32 %v, %clock;", false),
+    ] {
+        let code = by(value);
+        let launch = launched(2, 32, 40);
+        let every = every(&code, &launch);
+        let spans = may_touch(&code, &launch).expect("it is known");
+        let stores = spans.iter().filter(|span| span.kind == AccessKind::Write);
+        let [first, last] = Vec::from_iter(stores.map(|span| span.at))[..] else { panic!() };
+        assert!(every.missing.contains(&last) && !every.conditional.contains(&first), "{value}");
+        assert_eq!(every.conditional.contains(&last), expected, "{value}");
+        let found = seek(&code, &launch, last, &(TO..TO + 1), &mut { 1 << 18 });
+        assert_eq!(found == Sought::Conditional, expected, "{value} {found:?}");
+    }
+}
+
 /// What a thread does where memory says it may do is neither found nor denied.
 #[test]
 fn what_memory_decides_is_unknown() {
@@ -209,7 +236,8 @@ fn what_memory_decides_is_unknown() {
     assert!(every.missing.contains(&store) && every.sure.iter().all(|one| one.at != store));
     assert!(every.may_touch(store, &(TO + 80..TO + 84)));
     let seek = |bytes| seek(&code, &launch, store, &bytes, &mut { 1 << 18 });
-    assert_eq!(seek(TO + 80..TO + 84), Sought::Unknown);
+    assert_eq!(seek(TO + 80..TO + 84), Sought::Conditional);
+    assert!(every.conditional.contains(&store));
     // Without threads, bytes, or time.
     assert_eq!(seek(TO..TO), Sought::NotFound);
 }

@@ -116,7 +116,10 @@ impl Display for Instruction {
             }
             _ => {}
         }
-        for predicate in self.predicates_read.iter().filter(|predicate| !predicate.is_true()) {
+        let is_other = matches!(self.operation, Operation::Other(_));
+        let read =
+            self.predicates_read.iter().filter(|predicate| !is_other && !predicate.is_true());
+        for predicate in read {
             item(predicate)?;
         }
         if let Operation::PredicateLogic([one, two]) = self.operation {

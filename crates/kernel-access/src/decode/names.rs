@@ -43,7 +43,8 @@ pub(super) fn flow(bits: Bits, at: i64, to: &mut Instruction) -> bool {
         // EXIT
         0x94d => {
             to.operation = Operation::Exit;
-            to.predicates_read = vec![bits.predicate_read(87, 90)];
+            // Each thread's own.
+            to.predicates_read = vec![Predicate { uniform: false, ..bits.predicate_read(87, 90) }];
         }
         // CALL with a distance
         0x944 => {
@@ -352,6 +353,9 @@ pub(super) fn other(bits: Bits, to: &mut Instruction) -> bool {
             to.predicates_written = vec![Predicate { uniform: true, ..bits.predicate(81) }];
         }
         _ => {}
+    }
+    if matches!(name, "VOTE" | "VOTEU") {
+        to.predicates_read = vec![bits.predicate_read(87, 90)];
     }
     // Each that it may read, as what is at its place. A barrier's number is in the instruction, by the
     // same form as a constant.

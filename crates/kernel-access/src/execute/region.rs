@@ -14,6 +14,7 @@ pub(super) struct Region {
     pub(super) writes: bool,
     /// It may write to the thread's own memory.
     pub(super) writes_local: bool,
+    pub(super) reads: bool,
     pub(super) accesses: Vec<usize>,
 }
 
@@ -25,6 +26,7 @@ impl Region {
             predicates: Vec::new(),
             writes: false,
             writes_local: false,
+            reads: false,
             accesses: Vec::new(),
         };
         let blocks = &code.graph.blocks;
@@ -42,6 +44,8 @@ impl Region {
                     region.accesses.push(index * INSTRUCTION);
                 }
                 region.predicates.extend(&one.predicates_written);
+                region.reads |= matches!(one.operation, Operation::Access(access)
+                    if matches!(access.kind, AccessKind::Read | AccessKind::Atomic));
                 region.writes |= matches!(one.operation, Operation::Access(access)
                     if access.kind != AccessKind::Read);
                 region.writes_local |=
@@ -60,4 +64,24 @@ impl Region {
         }
         region
     }
+}
+
+/// The accesses that may come after this instruction, which is the last one of a block.
+pub(super) fn behind(code: &Code, last: usize) -> Vec<usize> {
+    let blocks = &code.graph.blocks;
+    let own = blocks.iter().position(|block| block.instructions.contains(&last));
+    let mut seen = vec![false; blocks.len()];
+    let mut waiting = own.and_then(|at| blocks.get(at)).map_or(Vec::new(), |own| own.next.clone());
+    let mut accesses = Vec::new();
+    while let Some(at) = waiting.pop() {
+        let (Some(block), Some(seen)) = (blocks.get(at), seen.get_mut(at)) else { continue };
+        if std::mem::replace(seen, true) {
+            continue;
+        }
+        waiting.extend(&block.next);
+        let all = code.instructions.get(block.instructions.clone()).unwrap_or_default();
+        let all = block.instructions.clone().zip(all).filter(|(_, one)| code.is_access(one));
+        accesses.extend(all.map(|(index, _)| index * INSTRUCTION));
+    }
+    accesses
 }

@@ -168,6 +168,9 @@ impl State<'_> {
             }
             // Of a condition of its own it is not followed whether it holds.
             Operation::Access(access) => {
+                if holds.is_none() && self.of_memory.has_predicate(one.guard) {
+                    self.conditional.insert(at);
+                }
                 let is_plain = one.predicates_read.iter().all(Predicate::is_true);
                 self.access(one, access, at, holds.filter(|_| is_plain))
             }

@@ -2,7 +2,7 @@
 //! their threads answer where these bounds do not decide.
 
 use core::ops::Range;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
 
 use cuda_kernel_access::code::{Code, Launch};
@@ -79,6 +79,8 @@ pub(crate) struct Accesses {
     pub(crate) spans: Vec<Span>,
     /// Whether all threads were run. Then what is not sure depends on memory.
     pub(crate) is_all: bool,
+    /// The instructions of which it then also does whether they run.
+    pub(crate) conditional: BTreeSet<usize>,
 }
 
 /// The launches that were evaluated last, by their numbers, and how many words and accesses they have.
@@ -277,7 +279,8 @@ impl Evaluated {
             let bytes =
                 |touch: &Touch| touch.address..touch.address.saturating_add(touch.bytes.into());
             let sure = self.sure.iter().map(|touch| (bytes(touch), touch.kind, touch.strong));
-            return Accesses { sure: sure.collect(), spans: spans.to_vec(), is_all: false };
+            let (sure, spans) = (sure.collect(), spans.to_vec());
+            return Accesses { sure, spans, is_all: false, conditional: BTreeSet::new() };
         };
         let sure = every.sure.iter();
         let sure = sure.map(|touch| (touch.bytes.clone(), touch.kind, touch.strong)).collect();
@@ -287,7 +290,8 @@ impl Evaluated {
             (span.bytes, span.rows) = (Some(access.bytes.clone()), Vec::new());
             Some(span)
         });
-        Accesses { sure, spans: missing.chain(perhaps).collect(), is_all: true }
+        let (spans, conditional) = (missing.chain(perhaps).collect(), every.conditional.clone());
+        Accesses { sure, spans, is_all: true, conditional }
     }
 }
 

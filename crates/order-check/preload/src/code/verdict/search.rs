@@ -14,6 +14,8 @@ use crate::code::time::Time;
 
 pub(super) const NOT_FOUND: &str = "no thread was found that touches these bytes";
 pub(super) const LATE: &str = "it would take too much time";
+pub(super) const CONDITIONAL: &str =
+    "values in memory decide whether it touches these bytes, or any";
 pub(super) const UNBOUNDED: &str = "an address comes from memory, or is not bounded by its code";
 
 /// How many accesses of a kernel are looked for, and in how many ranges.
@@ -28,25 +30,41 @@ pub(super) struct Searched {
     pub(super) is_not_found: bool,
     /// Whether it depends on memory. Before there is a candidate nobody is asked, and it may.
     pub(super) is_unknown: bool,
+    /// Whether that decides if they are touched at all, and not only which.
+    pub(super) is_conditional: bool,
     /// Whether there was no time to ask.
     pub(super) is_late: bool,
 }
 
 impl Searched {
-    /// Asks for a thread whose access is of these bytes.
+    /// Asks for a thread whose access is of these bytes. Says whether there may be one whose address depends
+    /// on memory.
     pub(super) fn ask(
         &mut self,
         (values, found): EvaluatedLaunch<'_>,
         span: &Span,
         bytes: &Range<u64>,
         time: Option<Time>,
-    ) {
-        match found.seek(values, span.at, bytes, time) {
+    ) -> bool {
+        let sought = found.seek(values, span.at, bytes, time);
+        let is_unknown =
+            matches!(sought, Some(Sought::Unknown)) || sought.is_none() && time.is_none();
+        match sought {
             Some(Sought::Touched(touch)) => self.touched.push((touch.bytes, touch.kind)),
             Some(Sought::NotFound) => self.is_not_found = true,
+            Some(Sought::Conditional) => self.is_conditional = true,
             None if time.is_some() => self.is_late = true,
             _ => self.is_unknown = true,
         }
+        is_unknown
+    }
+
+    /// All threads were run, so what this access does depends on memory. Says whether only its address does.
+    pub(super) fn was_run(&mut self, accesses: &Accesses, span: &Span) -> bool {
+        let is_conditional = accesses.conditional.contains(&span.at);
+        self.is_conditional |= is_conditional;
+        self.is_unknown |= !is_conditional;
+        !is_conditional
     }
 }
 

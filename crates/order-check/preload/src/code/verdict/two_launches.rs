@@ -9,12 +9,13 @@ use super::accesses::{
     COMPARED, bytes_of, conflict, is_bounded, is_of_either, is_within, kinds, may_be_of, reads,
     uses_of,
 };
-use super::search::{ASKED, LATE, NOT_FOUND, Searched, UNBOUNDED, both_touch, within_reach};
+use super::search::{
+    ASKED, CONDITIONAL, LATE, NOT_FOUND, Searched, UNBOUNDED, both_touch, within_reach,
+};
 use super::{Bytes, EvaluatedLaunch, Question, Reach, Verdict};
 use crate::code::evaluated::{Accesses, Sure};
 use crate::code::time::Time;
 
-const DIVIDED: &str = "the two kernels may divide the work by atomic operations on the same bytes";
 const BOUNDS: &str = "only where its accesses and the other kernel's may be is known";
 
 /// Bytes that both of two kernels touch, and which of the two writes.
@@ -85,6 +86,8 @@ struct Halves {
     certain: Pairs,
     searched: Searched,
     asked: usize,
+    /// The launch of which a condition decides.
+    conditional: Option<usize>,
 }
 
 impl Halves {
@@ -103,12 +106,19 @@ impl Halves {
                     && is_of_either(span, std::slice::from_ref(bytes))
             };
             for span in bounded.iter().filter(is_likely) {
-                self.likely.add(at, bytes.clone(), [span.kind, *kind]);
-                if accesses.is_all {
-                    self.searched.is_unknown = true;
-                } else if self.asked < 2 * ASKED {
-                    self.asked += 1;
-                    self.searched.ask(own, span, bytes, question.time);
+                let is_unknown = match accesses.is_all {
+                    true => self.searched.was_run(accesses, span),
+                    false if self.asked < 2 * ASKED => {
+                        self.asked += 1;
+                        self.searched.ask(own, span, bytes, question.time)
+                    }
+                    false => false,
+                };
+                if self.searched.is_conditional {
+                    self.conditional.get_or_insert(at);
+                }
+                if is_unknown {
+                    self.likely.add(at, bytes.clone(), [span.kind, *kind]);
                 }
                 for (bytes, own_kind) in self.searched.touched.drain(..) {
                     self.certain.add(at, bytes, [own_kind, *kind]);
@@ -168,18 +178,6 @@ pub(super) fn of_two_launches(both: [EvaluatedLaunch<'_>; 2], question: &Questio
     {
         return Verdict::Refuted;
     }
-    // What is likely then is what memory may decide, and a number that only one of them gets.
-    let may_divide = || {
-        let changes = |span: &Span| {
-            let atomic = matches!(span.kind, KernelAccess::Atomic | KernelAccess::Reduce);
-            atomic || span.strong && span.kind == KernelAccess::Write
-        };
-        let takes = |own: &[Span], other: &[Span]| {
-            let mut all = own.iter().filter(|span| span.kind == KernelAccess::Atomic);
-            all.any(|own| other.iter().any(|other| changes(other) && own.may_meet(other)))
-        };
-        takes(&first.spans, &second.spans) || takes(&second.spans, &first.spans)
-    };
     // The threads are asked only where the bounds leave something.
     let may_meet = || first.spans.iter().any(|own| second.spans.iter().any(|two| meets(own, two)));
     if question.reach == Reach::Code && !may_meet() {
@@ -190,7 +188,6 @@ pub(super) fn of_two_launches(both: [EvaluatedLaunch<'_>; 2], question: &Questio
     if let Some(bytes) = common_of(ours, theirs) {
         return Verdict::Certain(bytes);
     }
-    let divided = may_divide();
     let [first, second] = &accesses;
     let is_bounded =
         |span: &Span| span.bytes.as_ref().is_some_and(|bytes| is_bounded(bytes, question.memory));
@@ -207,11 +204,7 @@ pub(super) fn of_two_launches(both: [EvaluatedLaunch<'_>; 2], question: &Questio
     if halves.searched.is_unknown
         && let Some(bytes) = halves.likely.bytes()
     {
-        match question.reach {
-            _ if !divided => return Verdict::Likely(bytes),
-            Reach::Code => return Verdict::Possible(0, DIVIDED.into()),
-            Reach::Sure => {}
-        }
+        return Verdict::Likely(bytes);
     }
     if question.reach == Reach::Sure {
         return of_threads(both, question).unwrap_or(Verdict::Refuted);
@@ -223,6 +216,9 @@ pub(super) fn of_two_launches(both: [EvaluatedLaunch<'_>; 2], question: &Questio
     let pairs: Vec<_> = pairs.filter(|(own, other)| meets(own, other)).collect();
     if let Some(bytes) = touched_by_both(both, &pairs, question.time) {
         return Verdict::Certain(bytes);
+    }
+    if let Some(at) = halves.conditional {
+        return Verdict::Possible(at, CONDITIONAL.into());
     }
     let met = |spans: &[Span], other: &Accesses| spans.iter().any(|span| touches(other, span));
     if !pairs.is_empty() || met(&ours, second) || met(&theirs, first) {

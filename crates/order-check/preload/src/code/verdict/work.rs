@@ -10,7 +10,7 @@ use super::accesses::{
     COMPARED, bytes_of, is_bounded, is_of_either, is_within, kinds, matters, may_be_of, may_hit,
     reads, some_of, uses_of,
 };
-use super::search::{ASKED, LATE, NOT_FOUND, Searched, UNBOUNDED, within_reach};
+use super::search::{ASKED, CONDITIONAL, LATE, NOT_FOUND, Searched, UNBOUNDED, within_reach};
 use super::{Bytes, EvaluatedLaunch, Question, Reach, Verdict};
 use crate::code::evaluated::Accesses;
 use crate::code::signals::WORD;
@@ -143,15 +143,14 @@ pub(super) fn of_launch_and_work(
     let mut searched = Searched::default();
     let left: Vec<&Span> = accesses.spans.iter().filter(|span| concerns(span)).collect();
     let likely: Vec<&Span> = left.iter().copied().filter(is_likely).collect();
-    for span in likely.iter().take(ASKED) {
-        if accesses.is_all {
-            // Its threads were run, so what it does depends on memory.
-            searched.is_unknown = true;
-            continue;
+    let mut unknown: Vec<&Span> = Vec::new();
+    for span in likely.into_iter().take(ASKED) {
+        let mut is_unknown = accesses.is_all && searched.was_run(&accesses, span);
+        let ranges = if accesses.is_all { Vec::new() } else { some_of(span, &rows) };
+        for range in ranges {
+            is_unknown |= searched.ask(own, span, &range, question.time);
         }
-        for range in some_of(span, &rows) {
-            searched.ask(own, span, &range, question.time);
-        }
+        unknown.extend(is_unknown.then_some(span));
     }
     if !searched.touched.is_empty() {
         return Verdict::Certain(work.bytes(at, &searched.touched));
@@ -184,7 +183,7 @@ pub(super) fn of_launch_and_work(
         return Verdict::Likely(work.bytes(at, &[]));
     }
     if searched.is_unknown {
-        let within = likely.iter().filter_map(|span| Some((span.bytes.clone()?, span.kind)));
+        let within = unknown.iter().filter_map(|span| Some((span.bytes.clone()?, span.kind)));
         return Verdict::Likely(work.bytes(at, &within.collect::<Vec<_>>()));
     }
     let flags: Vec<bool> = left
@@ -194,6 +193,7 @@ pub(super) fn of_launch_and_work(
         .collect();
     let why = match (flags.is_empty(), flags.contains(&false)) {
         _ if searched.is_late => LATE,
+        _ if searched.is_conditional => CONDITIONAL,
         (true, _) if work.meets_flag(&accesses) => FLAG,
         (true, _) if !searched.is_not_found => return Verdict::Refuted,
         (false, false) => FLAG,
