@@ -147,7 +147,24 @@ fn result(finding: &Finding, with: With<'_>) -> Object {
 
 #[cfg(test)]
 mod tests {
-    use super::uri;
+    use super::{Finished, Sarif, uri};
+
+    #[test]
+    fn errors_have_counts_and_warnings_none() {
+        let path = std::env::temp_dir().join(format!("counts-{}.sarif", std::process::id()));
+        let mut sarif = Sarif::new(path.to_str().expect("it is text"), &[]).expect("it is written");
+        let level = ["warning", "error", "warning", "error"];
+        let result = |level| Finished(format!("{{\"level\":\"{level}\""), level == "error");
+        sarif.results = level.map(result).into();
+        sarif.write(&[7, 8]).expect("it is written");
+        let text = std::fs::read_to_string(&path).expect("it is there");
+        let _ = std::fs::remove_file(&path);
+        let (_, results) = text.split_once("\"results\":").expect("it has results");
+        let warning = "{\"level\":\"warning\"}";
+        let error = |times| format!("{{\"level\":\"error\",\"occurrenceCount\":{times}}}");
+        let all = format!("[{warning},{},{warning},{}]", error(7), error(8));
+        assert!(results.starts_with(&all), "{results}");
+    }
 
     #[test]
     fn a_path_is_a_uri() {

@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use cuda_order_check_engine::{Launched, StreamId};
+use cuda_order_check_engine::{Access, AccessKind, Launched, StreamId};
 
 use crate::code::evaluated::Waits;
 use crate::code::kernel::KernelCode;
@@ -21,8 +21,14 @@ const KERNELS: usize = 4096;
 const GONE: usize = 64;
 
 /// A copy or memset of so many bytes may set a flag, and one of at most a word may be how the host polls one.
-pub(crate) const FLAG: u64 = 64;
+const FLAG: u64 = 64;
 pub(crate) const WORD: u64 = 8;
+
+/// Whether a copy or a memset writes there what may be a flag.
+pub(crate) fn may_set_flag(all: &[Access]) -> bool {
+    let mut written = all.iter().filter(|access| access.kind == AccessKind::Write);
+    written.any(|access| access.range.end - access.range.start <= FLAG)
+}
 
 const SIGNALS: &str = "the host may see in memory how far it is, and such an order is not seen";
 

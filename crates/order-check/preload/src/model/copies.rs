@@ -161,8 +161,7 @@ pub(crate) fn submitted(watch: &mut Watch, stream: StreamId, id: Option<u64>, al
         watch.feed.forget_words(range.start, range.end - range.start);
         watch.graphs.add(&watch.feed, stream, Node::Write(write.clone()));
     }
-    let mut written = all.iter().filter(|access| access.kind == AccessKind::Write);
-    if written.any(|access| access.range.end - access.range.start <= signals::FLAG) {
+    if signals::may_set_flag(all) {
         wrote_few(watch, stream);
     }
     watch.feed.write(stream, id, all);

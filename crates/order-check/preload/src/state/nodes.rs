@@ -214,12 +214,8 @@ impl Work {
 
     /// Whether it writes what may be a flag.
     pub(crate) fn may_set_flag(&self) -> bool {
-        let is_small = |access: &Access| {
-            let bytes = access.range.end - access.range.start;
-            access.kind == AccessKind::Write && bytes <= signals::FLAG
-        };
         match self {
-            Self::Write(accesses) => accesses.iter().any(is_small),
+            Self::Write(accesses) => signals::may_set_flag(accesses),
             Self::Values(_) => true,
             _ => false,
         }

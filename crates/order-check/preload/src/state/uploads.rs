@@ -125,3 +125,29 @@ impl Uploads {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{RANGES, Uploads};
+
+    /// A copy that reads one byte of what a stream has yet to write has not what it will read.
+    #[test]
+    fn what_streams_write_to_the_host_is_late_to_the_byte() {
+        let mut uploads = Uploads::default();
+        for range in [0x100..0x140, 0x120..0x160, 0x100..0x120, 0x200..0x201] {
+            uploads.write_host(&range);
+        }
+        let late = [0xff..0x101, 0x140..0x141, 0x15f..0x170, 0x0..0x1000, 0x200..0x201];
+        assert_eq!(late.map(|range| uploads.is_ready(&range)), [false; 5]);
+        let ready = [0x0..0x100, 0x160..0x200, 0x201..0x300];
+        assert_eq!(ready.map(|range| uploads.is_ready(&range)), [true; 3]);
+        // What is there already takes no room; one more than there is room for is everywhere.
+        for at in 3..RANGES as u64 {
+            uploads.write_host(&(0x1000 * at..0x1000 * at + 8));
+        }
+        uploads.write_host(&(0x100..0x101));
+        assert!(uploads.is_ready(&(0..1)));
+        uploads.write_host(&(0..1));
+        assert!(!uploads.is_ready(&(0x300..0x301)));
+    }
+}

@@ -1,10 +1,10 @@
 use std::sync::Arc;
 
-use cuda_order_check_engine::{Launched, StreamId};
+use cuda_order_check_engine::{Access, Launched, StreamId};
 
 use super::{
     GONE, HOLDS, KERNELS, SEEN, SIGNALS, Side, WAITED, Waiting, any, forget, launched, may_order,
-    polled, touched, unwatched, waiting, wrote_few,
+    may_set_flag, polled, touched, unwatched, waiting, wrote_few,
 };
 use crate::code::kernel::KernelCode;
 use crate::code::launch::Values;
@@ -273,4 +273,12 @@ fn a_plain_store_is_a_signal_if_the_host_has_looked() {
         assert_eq!(may_order(side(1, 5), side(2, 9)), None, "{what}: none between them");
     }
     forget();
+}
+
+#[test]
+fn a_flag_is_written_in_few_bytes() {
+    let writes = |bytes| may_set_flag(&[Access::read(0x100, 4), Access::write(0x1000, bytes)]);
+    assert_eq!([1, 64, 65].map(writes), [true, true, false]);
+    assert!(may_set_flag(&[Access::write(0x1000, 4096), Access::write(0x3000, 4)]));
+    assert!(!may_set_flag(&[Access::read(0x1000, 4)]));
 }
