@@ -134,7 +134,26 @@ pub(crate) fn shift(
 
 #[cfg(test)]
 mod tests {
-    use super::permuted;
+    use super::{permuted, shift};
+
+    /// All ways to shift, by each count near the ends of one number and of two.
+    #[test]
+    fn two_numbers_are_shifted_as_one() {
+        let (low, upper) = (0x8123_4567_u32, 0x9abc_def1_u32);
+        let whole = i128::from((u64::from(upper) << 32 | u64::from(low)) as i64);
+        for mode in 0..32_u8 {
+            let [right, high, wide, signed, wrap] = [1, 2, 4, 8, 16].map(|bit| mode & bit != 0);
+            for by in [0, 1, 7, 31, 32, 33, 63, 64, 65, 95, 200, u32::MAX] {
+                let most = if wide { 64 } else { 32 };
+                let count = if wrap { by % most } else { by.min(most) };
+                let number = if signed { whole } else { whole & i128::from(u64::MAX) };
+                let shifted = if right { number >> count } else { number << count };
+                let expected = (if high { shifted >> 32 } else { shifted }) as u32;
+                let found = shift(low, by, upper, [right, high, wide, signed, wrap]);
+                assert_eq!(found, expected, "{right} {high} {wide} {signed} {wrap} by {by}");
+            }
+        }
+    }
 
     /// Bytes of both numbers, and signs, as for a parameter of one byte that is made wider.
     #[test]

@@ -68,6 +68,50 @@ fn the_command_prints_kernels_and_their_parameters() {
     assert_eq!(run(&["/nowhere/image"]).status.code(), Some(1));
 }
 
+/// A number is cut to the parameter's bytes where only copies of its sign are lost.
+#[test]
+fn arguments_fit_their_parameters() {
+    let folder = std::env::temp_dir().join(format!("kernel-access-fit-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let file = folder.join("text");
+    let file = file.to_str().expect("a plain path");
+    for (kind, bits) in [("u8", 8), ("u16", 16), ("u32", 32), ("u64", 64)] {
+        let text = format!(
+            ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 to, \
+             .param .{kind} by)\n{{ .reg .b64 a; ld.param.u64 a, [to]; st.u8 [a], 1; ret; }}\n"
+        );
+        std::fs::write(file, text).expect("a file");
+        let end = 1_i128 << bits;
+        let digits = |count: usize| format!("bytes:{}", "7f".repeat(count));
+        let cases = [
+            ("0".to_owned(), true),
+            (format!("{}", end - 1), true),
+            (format!("{:#x}", end - 1), true),
+            (format!("{}", -end / 2), true),
+            ("-1".to_owned(), true),
+            (format!("{end}"), false),
+            (format!("{end:#x}"), false),
+            (format!("{}", 2 * end - 1), false),
+            (format!("{}", -end / 2 - 1), false),
+            (format!("{}", -end), false),
+            (digits(bits / 8), true),
+            (digits(bits / 8 - 1), false),
+            (digits(bits / 8 + 1), false),
+        ];
+        for (argument, fits) in cases {
+            let output = run(&[file, "k", "--launch", "1", "1", "0x7f1a", &argument]);
+            let text = String::from_utf8(output.stdout).expect("text");
+            assert_eq!(text.contains("Write 0x7f1a..0x7f1b"), fits, "{kind} {argument}: {text}");
+            assert_eq!(text.contains("the arguments do not fit"), !fits, "{kind} {argument}");
+        }
+        // One more than the kernel has.
+        let output = run(&[file, "k", "--launch", "1", "1", "0x7f1a", "0", "0"]);
+        let text = String::from_utf8(output.stdout).expect("text");
+        assert!(text.contains("the arguments do not fit"), "{text}");
+    }
+    std::fs::remove_dir_all(&folder).expect("it is removed");
+}
+
 /// A kernel that adds an array to another, launched as its source means it, and in wrong ways.
 #[test]
 fn the_command_prints_what_a_launch_touches() {

@@ -78,6 +78,31 @@ fn kernels_have_parameters_and_code() {
     assert_eq!(damaged(b".version 8.0\n.entry ("), NotLoaded::Ptx(PtxError::Damaged(2)));
 }
 
+/// Code of exactly the limit is read. A kernel that two images have is one if they agree.
+#[test]
+fn the_limit_and_the_choice_hold_for_machine_code() {
+    // Two instructions that end the thread.
+    let [code, other] = [[0x0000_794d_u128; 2], [0x0000_794d, 0]]
+        .map(|all| all.map(|one| (0x000f_ea00_0380_0000 << 64 | one).to_le_bytes()).concat());
+    let [one, two] = [&code, &other].map(|code| cubin(0x0600_5a04, 8, &[("k", code, &[(0, 8)])]));
+    for (limit, expected) in [(33, Ok(32)), (32, Ok(32)), (31, Err(NotLoaded::LongCode))] {
+        let loaded = Loaded::new(&one, 90, Limits { code: limit, ..LIMITS }).expect("an image");
+        assert_eq!(loaded.code("k").map(|found| found.0), expected, "{limit}");
+    }
+    for (second, expected) in [(&one, Ok(32)), (&two, Err(NotLoaded::Two))] {
+        let both = fatbin(&[(2, 90, PLAIN, 64, &one), (2, 90, PLAIN, 64, second)]);
+        let loaded = Loaded::new(&both, 90, LIMITS).expect("images");
+        assert_eq!(loaded.code("k").map(|found| found.0), expected);
+        assert_eq!(loaded.code("none").map(|found| found.0), Err(NotLoaded::NoKernel));
+    }
+    // Another text has the name within another name.
+    let texts = [text("k"), text("kk")];
+    let texts = texts.each_ref().map(|text| (1, 80, PLAIN, 64, text.as_bytes()));
+    let both = fatbin(&texts);
+    let loaded = Loaded::new(&both, 90, LIMITS).expect("PTX");
+    assert!(loaded.code("k").is_ok() && loaded.code("kk").is_ok());
+}
+
 /// What kernels call has code of its own, and is none.
 #[test]
 fn functions_that_kernels_call_are_no_kernels() {

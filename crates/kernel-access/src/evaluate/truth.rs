@@ -114,3 +114,93 @@ pub(super) fn by_table(table: u8, read: &[Truth]) -> Truth {
     }
     truth
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WAYS: [bool; 2] = [true, false];
+
+    /// A predicate that may be known, with a form of its own for each side.
+    fn truth(number: u32, known: Option<bool>) -> Truth {
+        let form = |side| vec![Form::symbol(4 * number + side)];
+        let (holds, guesses) = ([form(0), form(1)], [form(2), form(3)]);
+        Truth { known, holds, guesses, ..Truth::default() }
+    }
+
+    fn value(junction: Junction, one: bool, other: bool) -> bool {
+        match junction {
+            Junction::And => one && other,
+            Junction::Or => one || other,
+            Junction::Xor => one != other,
+        }
+    }
+
+    /// Of both what is known, by all that each may be, and on each side what surely holds there.
+    #[test]
+    fn predicates_are_joined_by_all_that_they_may_be() {
+        let all = [None, Some(true), Some(false)];
+        let known =
+            |of: Option<bool>| WAYS.into_iter().filter(move |way| of.is_none_or(|of| of == *way));
+        for junction in [Junction::And, Junction::Or, Junction::Xor] {
+            for (one, other) in all.iter().flat_map(|one| all.map(|other| (*one, other))) {
+                let both =
+                    || known(one).flat_map(|one| known(other).map(move |other| (one, other)));
+                let joined = joined_by(junction, truth(0, one), truth(1, other));
+                let mut results = both().map(|(one, other)| value(junction, one, other));
+                let first = results.next();
+                let expected = first.filter(|first| results.all(|result| result == *first));
+                assert_eq!(joined.known, expected, "{junction:?} {one:?} {other:?}");
+                for (side, way) in WAYS.into_iter().enumerate() {
+                    let mut ways = both().filter(|both| value(junction, both.0, both.1) == way);
+                    let Some(only) = ways.next().filter(|_| ways.next().is_none()) else {
+                        continue;
+                    };
+                    let own = |kind: u32| {
+                        let of = |number: u32, value: bool| {
+                            Form::symbol(4 * number + kind + u32::from(!value))
+                        };
+                        // What is known anyway holds no more than it says.
+                        let mut forms = Vec::new();
+                        forms.extend(one.is_none().then(|| of(0, only.0)));
+                        forms.extend(other.is_none().then(|| of(1, only.1)));
+                        forms
+                    };
+                    if expected.is_none() {
+                        assert_eq!(joined.holds[side], own(0), "{junction:?} {one:?} {other:?}");
+                        assert_eq!(joined.guesses[side], own(2), "{junction:?} {one:?} {other:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_opposite_of_a_predicate_has_what_holds_if_it_is_false() {
+        use Comparison::{Equal, Less, LessOrEqual, NotEqual};
+        let (x, y) = (Form::symbol(8), Form::symbol(9));
+        for (own, opposite, is_turned) in [
+            (Less, Some(LessOrEqual), true),
+            (LessOrEqual, Some(Less), true),
+            (Equal, Some(NotEqual), false),
+            (NotEqual, Some(Equal), false),
+            (Comparison::Greater, None, false),
+        ] {
+            for known in [None, Some(true), Some(false)] {
+                let one = Truth {
+                    low: Some((own, x.clone(), y.clone())),
+                    carry: Some((x.clone(), None)),
+                    ..truth(0, known)
+                };
+                let not = one.clone().not();
+                let (x, y) = if is_turned { (&y, &x) } else { (&x, &y) };
+                assert_eq!(not.low, opposite.map(|of| (of, x.clone(), y.clone())), "{own:?}");
+                assert_eq!((not.known, not.carry), (known.map(|known| !known), None));
+                let [yes, no] = one.holds;
+                assert_eq!(not.holds, [no, yes]);
+                let [yes, no] = one.guesses;
+                assert_eq!(not.guesses, [no, yes]);
+            }
+        }
+    }
+}

@@ -210,3 +210,37 @@ fn the_last_thread_before_an_end_is_run() {
         }
     }
 }
+
+/// A number from memory is as small as what was loaded: that says how far from an address it leads.
+#[test]
+fn a_loaded_number_has_the_bounds_of_its_type() {
+    let base = 0x7f00_0000_0000_u64;
+    for (kind, low, high) in [
+        ("u8", 0, 0xff),
+        ("s8", -0x80, 0x7f),
+        ("u16", 0, 0xffff),
+        ("s16", -0x8000, 0x7fff),
+        ("u32", -1 << 31, (1 << 31) - 1),
+        ("s32", -1 << 31, (1 << 31) - 1),
+    ] {
+        for scale in [1, 4] {
+            let text = format!(
+                ".visible .entry k(.param .u64 p, .param .u64 q)\n{{\n.reg .b32 %r<4>;\n\
+                 .reg .b64 %rd<8>;\nld.param.u64 %rd1, [p]; ld.param.u64 %rd2, [q];\n\
+                 ld.global.{kind} %r1, [%rd1];\nmul.wide.s32 %rd3, %r1, {scale};\n\
+                 add.s64 %rd4, %rd2, %rd3; st.global.u8 [%rd4], %r1; ret;\n}}"
+            );
+            let code = code(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+            let parameters = [base - 0x100, base].map(u64::to_le_bytes).concat();
+            let launch = Launch::new([1; 3], [1; 3], parameters);
+            let spans = may_touch(&code, &launch).expect("known");
+            let write = spans.iter().find(|span| span.kind == AccessKind::Write).expect("one");
+            let at = |number: i64| base.wrapping_add_signed(scale * number);
+            let all = at(low)..at(high) + 1;
+            let found = write.bytes.clone().expect("bounds");
+            assert!(found.start <= all.start && all.end <= found.end, "{kind} {found:x?}");
+            let is_exact = !kind.ends_with("32");
+            assert!(!is_exact || found == all, "{kind} {scale} {found:x?} {all:x?}");
+        }
+    }
+}

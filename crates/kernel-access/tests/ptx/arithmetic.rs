@@ -312,6 +312,35 @@ fn instructions_compute_what_they_say() {
 
 /// An instruction that saturates is not the one that does not: where its result is not followed, no
 /// thread is said to be where the other one would lead it.
+/// What a thread has of its place, in a launch whose sides all differ.
+#[test]
+fn a_thread_knows_its_place() {
+    let (grid, block) = ([5_u32, 7, 3], [9_u32, 4, 2]);
+    let axes = ["x", "y", "z"];
+    for thread in [[0; 3], [8, 0, 0], [0, 3, 0], [0, 0, 1], [5, 2, 1], [8, 3, 1]] {
+        let own = [4, 6, 2];
+        let lane = ((thread[2] * block[1] + thread[1]) * block[0] + thread[0]) % 32;
+        let mut rows = vec![("%laneid".to_owned(), lane)];
+        for (axis, name) in axes.iter().enumerate() {
+            rows.push((format!("%tid.{name}"), thread[axis]));
+            rows.push((format!("%ntid.{name}"), block[axis]));
+            rows.push((format!("%ctaid.{name}"), own[axis]));
+            rows.push((format!("%nctaid.{name}"), grid[axis]));
+        }
+        for (name, expected) in rows {
+            let text = format!(
+                ".visible .entry k()\n{{\n.reg .b32 %r<2>; .reg .b64 %rd<3>;\nmov.u32 %r1, {name};\n\
+                 cvt.u64.u32 %rd1, %r1; st.global.u8 [%rd1+4096], %r1; ret;\n}}"
+            );
+            let code = code(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+            let launch = Launch::new(grid, block, []);
+            let run = execute(&code, &launch, own, thread, &mut |_, _| None, 100);
+            let address = run.touched.first().map(|touch| touch.address);
+            assert_eq!(address, Some(4096 + u64::from(expected)), "{name} {thread:?}");
+        }
+    }
+}
+
 #[test]
 fn what_saturates_does_not_wrap() {
     let clamped = |signed: bool, bits: u32, of: i128| {

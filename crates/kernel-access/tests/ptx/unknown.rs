@@ -7,6 +7,28 @@ use cuda_kernel_access::touch::{Word, may_touch, summary};
 
 use crate::text::code;
 
+/// A text as large as is read is read, and one that is larger says so.
+#[test]
+fn what_is_too_large_is_unknown() {
+    let of = |body: &str| code(&format!(".visible .entry k()\n{{\n{body}\nret;\n}}")).err();
+    let large = Some(NoCode::Ptx(PtxError::TooLarge));
+    let nested = |depth: usize| format!("{}{}", "{ ".repeat(depth), "} ".repeat(depth));
+    assert_eq!((of(&nested(64)), of(&nested(65))), (None, large));
+    // A register for each, but for the three that have a meaning in machine code.
+    let wide = |count: usize| format!(".reg .b64 %r<{count}>;");
+    let written = |count: usize| {
+        let each: Vec<String> = (0..count).map(|at| format!("mov.u64 %r{at}, {at};")).collect();
+        format!("{}\n{}", wide(count), each.join("\n"))
+    };
+    assert_eq!((of(&written(200)), of(&written(33_000))), (None, large));
+    assert_eq!(of(&"membar.gl;\n".repeat((1 << 18) + 1)), large);
+    assert_eq!(of(&"membar.gl;\n".repeat(1 << 17)), None);
+    // A label is at one place in its scope, and may be in another scope.
+    let twice = of("a:\nmembar.gl;\na:\nbra a;");
+    assert!(matches!(twice, Some(NoCode::Ptx(PtxError::Damaged(_)))), "{twice:?}");
+    assert_eq!(of("{ a: bra a; } { a: bra a; }"), None);
+}
+
 /// What is not understood is unknown.
 #[test]
 fn unknown_instructions_make_a_kernel_unknown() {
