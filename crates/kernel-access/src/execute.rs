@@ -281,7 +281,10 @@ impl State<'_> {
         if holds == Some(false) {
             return;
         }
-        self.read_constants(one, at, holds);
+        // Which of the bytes are used that it reads of constant variables is not known.
+        if self.code.variables.read_by(one).next().is_some() {
+            self.missing.insert(at);
+        }
         let result = self.result(one, at, holds);
         self.follow(one, holds);
         let value = result.value.filter(|_| holds.is_some());

@@ -68,18 +68,17 @@ impl Variables {
         self.bank.as_ref().map(|(size, _)| (self.addresses.len(), *size))
     }
 
-    /// The constants of bank 3 that an instruction reads, and how many bytes of each: surely so many, and so
-    /// many at most.
+    /// The constants of bank 3 that an instruction reads, and how many bytes of each at most.
     pub(crate) fn read_by(&self, one: &Instruction) -> impl Iterator<Item = Read> {
-        let (sure, most) = match one.operation {
-            Operation::LoadConstant { bytes, .. } => (bytes.into(), bytes.into()),
-            other if registers_of_a_source(other) == 1 => (4, 4),
-            _ => (4, 8),
+        let bytes = match one.operation {
+            Operation::LoadConstant { bytes, .. } => bytes.into(),
+            other if registers_of_a_source(other) == 1 => 4,
+            _ => 8,
         };
         let is_known = self.bank.is_some();
         constants(one)
             .filter(move |(bank, ..)| is_known && *bank == CONSTANTS)
-            .map(move |(_, offset, index)| Read { offset, index, sure, most })
+            .map(move |(_, offset, index)| Read { offset, index, bytes })
     }
 
     /// Where all of them are, by where those are whose addresses the driver gives.
@@ -104,13 +103,13 @@ impl Variables {
     }
 }
 
-/// A constant of bank 3 that an instruction reads.
+/// A constant of bank 3 that an instruction reads. The compiler reads more than the program has asked for: a
+/// word for a byte, of which other variables may have a part. So no byte of it is sure, but one of all is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Read {
     pub(crate) offset: u16,
     pub(crate) index: Register,
-    pub(crate) sure: u32,
-    pub(crate) most: u32,
+    pub(crate) bytes: u32,
 }
 
 fn constants(one: &Instruction) -> impl Iterator<Item = (u8, u16, Register)> {

@@ -10,7 +10,7 @@ use cuda_kernel_access::code::{Code, Launch};
 use cuda_kernel_access::container::Cubin;
 use cuda_kernel_access::decode::AccessKind::{self, Read, Write};
 use cuda_kernel_access::threads::{Sought, every_touch, seek};
-use cuda_kernel_access::touch::{joined, may_touch, summary, surely_touched};
+use cuda_kernel_access::touch::{Span, joined, may_touch, summary, surely_touched};
 
 const OUT: u64 = 0x7f12_0000_0000;
 const VARIABLE: u64 = 0x7f20_0000_1004;
@@ -99,23 +99,27 @@ fn variables_are_where_the_driver_says() {
         // One constant variable says where all of them are.
         let launch = launch(&code, &[("variable", VARIABLE), ("last", WEIGHTS + BEHIND)]);
         let spans = may_touch(&code, &launch).expect("known");
-        assert!(spans.iter().all(|span| !span.from_memory), "{name}: {spans:x?}");
+        // Of a word of constants that is read some bytes may be those of variables that are not used.
+        let constants = WEIGHTS..WEIGHTS + 256;
+        let is_constant = |span: &Span| span.bytes.as_ref() == Some(&constants);
+        let is_right = |span: &Span| span.from_memory == is_constant(span);
+        assert!(spans.iter().all(is_right), "{name}: {spans:x?}");
         let bounds = spans.iter().map(|span| (span.kind, span.bytes.clone().expect("bounds")));
         assert_eq!(sorted(bounds.collect()), expected, "{name}");
         let every = every_touch(&code, &launch, 1 << 19).expect("few threads");
-        assert!(every.missing.is_empty() && every.perhaps.is_empty(), "{name}: {every:x?}");
+        let at = spans.iter().find(|span| is_constant(span)).expect("a read").at;
+        assert_eq!(every.missing, BTreeSet::from([at]), "{name}");
+        assert!(every.perhaps.is_empty(), "{name}: {every:x?}");
         let sure = every.sure.iter().map(|one| (one.kind, one.bytes.clone()));
-        assert_eq!(sorted(sure.collect()), expected, "{name}");
+        assert_eq!(sorted(sure.collect()), expected[..3], "{name}");
         let corners = surely_touched(&code, &launch).into_iter();
         let corners = corners.map(|one| one.address..one.address + u64::from(one.bytes));
         let ends = |at: u64, count: u64| [at..at + 4, at + count - 4..at + count];
-        let ends = [ends(OUT, 512), ends(VARIABLE, 512), ends(WEIGHTS, 256)].concat();
+        let ends = [ends(OUT, 512), ends(VARIABLE, 512)].concat();
         assert_eq!(joined(corners.collect()), joined(ends), "{name}");
-        // The read of a constant variable is found by its bytes.
         let bytes = WEIGHTS + 124..WEIGHTS + 128;
-        let at = spans.iter().find(|span| span.may_touch(&bytes)).expect("an access").at;
         let found = seek(&code, &launch, at, &bytes, &mut { 1 << 18 });
-        assert!(matches!(found, Sought::Touched(of) if of.bytes == bytes), "{name}");
+        assert_eq!(found, Sought::Unknown, "{name}");
     }
 }
 
@@ -133,11 +137,15 @@ fn variables_without_an_address_may_be_anywhere() {
         for (name, code) in codes(&SYMBOLS) {
             let launch = launch(&code, given);
             let spans = may_touch(&code, &launch).expect("known");
-            let is_unknown = |span: &&cuda_kernel_access::touch::Span| span.bytes.is_none();
+            let unbounded = spans.iter().filter(|span| span.bytes.is_none());
+            assert_eq!(unbounded.count(), unknown, "{name} {given:x?}: {spans:x?}");
+            // Constants are reads of no sure bytes in any case.
+            let is_constant = |bytes: &std::ops::Range<u64>| *bytes == (WEIGHTS..WEIGHTS + 256);
+            let is_unknown = |span: &&Span| span.bytes.as_ref().is_none_or(is_constant);
             let missing: BTreeSet<usize> =
                 spans.iter().filter(is_unknown).map(|span| span.at).collect();
-            assert_eq!(missing.len(), unknown, "{name} {given:x?}: {spans:x?}");
-            assert!(spans.iter().all(|span| span.from_memory == span.bytes.is_none()), "{name}");
+            let is_right = |span: &Span| span.from_memory == missing.contains(&span.at);
+            assert!(spans.iter().all(is_right), "{name}: {spans:x?}");
             let every = every_touch(&code, &launch, 1 << 19).expect("few threads");
             assert_eq!(every.missing, missing, "{name} {given:x?}");
         }

@@ -153,7 +153,7 @@ impl Evaluator<'_> {
         for read in self.code.variables.read_by(one).collect::<Vec<_>>() {
             let index = self.register(state, read.index);
             let place = self.number(state, &index, true).and(read.offset.into());
-            let mut seen = Seen::new(at, constant(read.most));
+            let mut seen = Seen::new(at, constant(read.bytes));
             seen.bases.insert(self.code.word_of_variable(number));
             match &place {
                 Some(place) => self.symbols.words(place, &mut seen.others),
@@ -161,13 +161,15 @@ impl Evaluator<'_> {
             }
             if let Some(begin) = self.launch.and_then(|launch| launch.variable(number)) {
                 // What is behind the bank is no memory.
-                let last = i128::from(size.saturating_sub(read.sure));
+                let last = i128::from(size.saturating_sub(read.bytes));
                 let bounds = place.as_ref().map(|place| self.symbols.bounds(place, &state.facts));
                 let (low, high) = bounds.unwrap_or((None, None));
                 let [low, high] = [low.unwrap_or(0), high.unwrap_or(last)];
                 let bounds = [low, high].map(|at| at.clamp(0, last) + i128::from(begin));
                 seen.bounds = (Some(bounds[0]), Some(bounds[1]));
-            } else if self.launch.is_some() {
+            }
+            if self.launch.is_some() {
+                // It is not known which of these bytes are used.
                 seen.others.insert(MEMORY);
             }
             self.seen.push(seen);

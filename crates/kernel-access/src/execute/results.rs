@@ -198,24 +198,6 @@ impl State<'_> {
         }
     }
 
-    /// The constant variables that the instruction reads, which are in memory.
-    pub(super) fn read_constants(&mut self, one: &Instruction, at: usize, holds: Option<bool>) {
-        let Some((number, size)) = self.code.variables.bank() else { return };
-        for read in self.code.variables.read_by(one) {
-            let begin = self.launch.variable(number).filter(|_| holds == Some(true));
-            let Some((begin, index)) = begin.zip(self.register(read.index)) else {
-                self.missing.insert(at);
-                continue;
-            };
-            let place = u32::from(read.offset).wrapping_add(index);
-            if place.checked_add(read.sure).is_some_and(|end| end <= size) {
-                let (kind, address, bytes) =
-                    (AccessKind::Read, begin + u64::from(place), read.sure);
-                self.touched.push(Touch { at, kind, address, bytes, strong: false });
-            }
-        }
-    }
-
     fn access(
         &mut self,
         one: &Instruction,
