@@ -29,3 +29,4 @@ mod images;
 mod kernels;
 mod order;
 mod pools;
+mod refused;

@@ -13,5 +13,6 @@ mod failures;
 mod faults;
 mod leaks;
 mod pending;
+mod settings;
 mod targets;
 mod virtual_time;
