@@ -100,7 +100,11 @@ pub(crate) fn global(
             // SAFETY: a C string of the program's, by which the driver has just found it.
             let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
             let range = address..address.saturating_add(bytes as u64);
-            locked(|watch| watch.kernels.images.has_variable(owner, &name, &range));
+            locked(|watch| {
+                // The program need not have used a stream of the context that it asks in.
+                watch.kernels.in_one_context &= watch.contexts.are_one();
+                watch.kernels.images.has_variable(owner, &name, &range);
+            });
         }
     }
     code

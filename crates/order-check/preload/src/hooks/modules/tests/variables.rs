@@ -1,14 +1,14 @@
 //! Variables of modules, which kernels use without a parameter that says where they are.
 
 use core::ffi::CStr;
-use core::sync::atomic::AtomicPtr;
+use core::sync::atomic::{AtomicPtr, Ordering};
 
 use cuda_order_check_engine::Access;
 use cuda_order_check_engine::feed::Memory;
 
 use super::corpus::{
-    CALL, Known, MEMORY, MODULE, NONE, OFFSET, PART, VARIABLES, anew, cubin_with, found, launch_of,
-    load, order, part, touch,
+    CALL, CURRENT, Known, MEMORY, MODULE, NONE, OFFSET, PART, VARIABLES, anew, cubin_with, found,
+    launch_of, load, order, part, touch,
 };
 use crate::call::{Address, Handle, OK};
 use crate::hooks::memory;
@@ -21,6 +21,8 @@ const WEIGHTS: Variable = (c"weights", 2 << 20, 256);
 const LAST: Variable = (c"last", (2 << 20) + 256, 16);
 /// Some bytes of a word that a kernel reads: it may need only the others.
 const PART_OF_WORD: Variable = (c"weights", WEIGHTS.1 + 2, 2);
+/// Where the variable of that name is in another context.
+const VARIABLE_OF_SECOND: Variable = (c"variable", 3 << 20, 512);
 
 fn image() -> Vec<u8> {
     let (mut table, mut names) = (vec![0; 24], vec![0]);
@@ -150,14 +152,23 @@ pub(super) fn variables_that_are_gone() {
     }
 }
 
-/// Which of two contexts a kernel of a library runs in is not looked at.
+/// Which of two contexts a kernel of a library runs in is not looked at: the program has a stream in the
+/// second one, or asks there for a variable.
 pub(super) fn variables_of_two_contexts() {
-    let [a, b] = begin("");
-    locked(|watch| {
-        watch.contexts.devices.insert(78, 1);
-        watch.created(102, (78, 1), 1);
-    });
-    launch(a, 0);
-    write(b, VARIABLE);
-    assert_eq!(found(), NONE);
+    for has_stream in [true, false] {
+        let [a, b] = begin("");
+        if has_stream {
+            locked(|watch| {
+                watch.contexts.devices.insert(78, 1);
+                watch.created(102, (78, 1), 1);
+            });
+        } else {
+            CURRENT.store(78, Ordering::Relaxed);
+            ask(VARIABLE_OF_SECOND);
+            CURRENT.store(77, Ordering::Relaxed);
+        }
+        launch(a, 0);
+        write(b, if has_stream { VARIABLE } else { VARIABLE_OF_SECOND });
+        assert_eq!(found(), NONE, "{has_stream}");
+    }
 }
