@@ -22,6 +22,12 @@ pub(crate) fn instructions(
     kernel: &Kernel<'_>,
 ) -> Result<Vec<Instruction>, DecodeError> {
     let mut code = decode(architecture, kernel.code)?;
+    for (number, place) in (0..=u16::MAX).cycle().zip(&kernel.filled_in) {
+        let index = usize::try_from(place / INSTRUCTION as u64).ok();
+        if let Some(one) = index.and_then(|index| code.get_mut(index)) {
+            fill_in(one, number);
+        }
+    }
     if kernel.symbols.is_empty() {
         return Ok(code);
     }
@@ -44,6 +50,25 @@ pub(crate) fn instructions(
                 call.sources.clear();
             }
         }
+    }
+}
+
+/// A bank that no code has, for what the driver puts into an instruction: nothing is known of what is there.
+const FILLED_IN: u8 = u8::MAX;
+
+/// The driver puts a part of an address into the instruction: the number that the file has there is none.
+fn fill_in(one: &mut Instruction, number: u16) {
+    let mut is_number = false;
+    for source in &mut one.sources {
+        if matches!(source.operand, Operand::Immediate(_)) {
+            // Each is another one.
+            source.operand =
+                Operand::Constant { bank: FILLED_IN, offset: number, index: Register::Zero };
+            is_number = true;
+        }
+    }
+    if !is_number || matches!(one.operation, Operation::Access(_)) {
+        one.operation = Operation::Unknown;
     }
 }
 

@@ -53,6 +53,8 @@ pub struct Kernel<'a> {
     /// Where in constant bank 4 the addresses of functions are that never return: of `__assertfail`,
     /// which an `assert` calls.
     pub never_return: Vec<u32>,
+    /// The places in the code that the driver changes when it loads it: it puts parts of addresses there.
+    pub filled_in: Vec<u64>,
     /// The branches to computed places, by their offsets in the code, with all places that each may
     /// go to. Of a branch that is not here the image does not say.
     pub indirect_branches: Vec<(u32, Vec<u32>)>,
@@ -246,6 +248,7 @@ impl<'a> Cubin<'a> {
                 symbols: symbols.clone(),
                 variables: variables.clone(),
                 never_return: never_return.clone(),
+                filled_in: Vec::new(),
                 indirect_branches: Vec::new(),
             };
             // Functions that kernels call have code of their own, too, but no parameter bank.
@@ -263,6 +266,15 @@ impl<'a> Cubin<'a> {
                 // A kernel without parameters has no attribute for them; they would be at the end.
                 kernel.parameter_bank = bank(".nv.constant0.")
                     .and_then(|(_, section)| Some((section.size.try_into().ok()?, 0)));
+            }
+            for (prefix, size) in [(".rel.text.", 16), (".rela.text.", 24)] {
+                let Some((_, section)) = bank(prefix) else { continue };
+                let table = slice(image, section.offset, section.size);
+                let entries = damaged(table, "a kernel's table of addresses")?.chunks(size);
+                for entry in entries {
+                    let place = damaged(u64(entry, 0), "a kernel's table of addresses")?;
+                    kernel.filled_in.push(place);
+                }
             }
             let filled_in = [".rel.nv.constant2.", ".rela.nv.constant2."];
             if let Some((_, section)) = bank(".nv.constant2.")
