@@ -289,7 +289,7 @@ impl Events {
         let Some(point) = point else {
             // Measured: a wait for an event that was never recorded is no operation, not even of a
             // legacy default stream. Another process may have recorded its events.
-            if state.interprocess {
+            if state.interprocess || state.captured.is_some() {
                 self.streams.in_stream(call, stream, Action::Nothing, Vec::new());
             }
             return;
