@@ -145,3 +145,9 @@ fn a_flag_goes_through_a_function_by_a_predicate() {
     assert!(!waits([ONE, NOTHING], 1), "the result is always there");
     assert!(waits([ONE, on(2, COMPARE_FRACTIONS)], 0), "the predicate may be what it was");
 }
+
+/// Where a function may return before its end, what it leaves is not known.
+#[test]
+fn a_function_may_return_early() {
+    assert_eq!(called(&[ADD_ELSEWHERE, perhaps(BACK), ADD]).1, vec![THERE, ANYWHERE]);
+}

@@ -244,3 +244,22 @@ fn a_loaded_number_has_the_bounds_of_its_type() {
         }
     }
 }
+
+/// What crosses zero is as far from it as its farther end.
+#[test]
+fn an_absolute_value_is_bounded_on_both_sides() {
+    const OUT: u64 = 0x7f12_0000_0000;
+    let body = "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nsub.s32 %r2, %r1, FROM;\n\
+                abs.s32 %r3, %r2;\nmul.wide.u32 %rd2, %r3, 4;\nadd.u64 %rd3, %rd1, %rd2;\n\
+                st.global.u32 [%rd3], %r1;\nret;\n";
+    let head = ".visible .entry k(.param .u64 out) {\n.reg .u64 %rd<5>;\n.reg .u32 %r<5>;\n";
+    for (from, last) in [(0, 127), (27, 100), (100, 100), (127, 127), (200, 200)] {
+        let code = code(&format!("{head}{}}}\n", body.replace("FROM", &from.to_string())));
+        let launch = Launch::new([1; 3], [128, 1, 1], OUT.to_le_bytes());
+        let spans = may_touch(&code.expect("it is understood"), &launch).expect("it has bounds");
+        let [span] = &spans[..] else { panic!("{spans:?}") };
+        let bytes = span.bytes.clone().expect("both ends are known");
+        assert_eq!(bytes.end, OUT + 4 * (last + 1), "{from}");
+        assert!(bytes.start <= OUT + 4 * u64::from(from == 200) * 73, "{from}: {bytes:x?}");
+    }
+}

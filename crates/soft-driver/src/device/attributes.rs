@@ -78,4 +78,22 @@ mod tests {
         assert_eq!((value(0), value(148), value(u32::MAX)), (0, 0, 0));
         assert_eq!(last_known(13000) as usize, COUNT);
     }
+
+    /// From the first version on that has more of them, and not before.
+    #[test]
+    fn each_version_has_the_attributes_of_its_header() {
+        let steps = [
+            (12000, 124, 129),
+            (12040, 129, 134),
+            (12080, 134, 143),
+            (13000, 143, 147),
+            (13020, 147, 148),
+            (13030, 148, 156),
+            (13040, 156, 158),
+            (13050, 158, 161),
+        ];
+        for (version, before, since) in steps {
+            assert_eq!([version - 1, version].map(last_known), [before, since], "{version}");
+        }
+    }
 }
