@@ -3,7 +3,10 @@
 
 use cuda_events::sys::*;
 
-use crate::raw::{BLOCKING, LEGACY, NO_TIMING, NON_BLOCKING, NULL_STREAM, PER_THREAD, elsewhere};
+use crate::capture::{RELAXED, begin, fate};
+use crate::raw::{
+    BLOCKING, LEGACY, NO_TIMING, NON_BLOCKING, NULL_STREAM, PER_THREAD, code_text, elsewhere,
+};
 use crate::rules;
 
 rules! {
@@ -146,6 +149,16 @@ rules! {
         saw.text(format_args!("there {}", there.map(crate::raw::code_text).join(", ")));
         latch.release();
         rig.synchronize(PER_THREAD);
+    }
+
+    /// A capture of a blocking stream leaves the legacy streams of other contexts alone.
+    fn beside_a_capture_of_another_context(rig, saw) = "success, unharmed" {
+        let (stream, other) = (rig.stream(BLOCKING), rig.new_context());
+        begin(rig, stream, RELAXED);
+        let code = rig.within(other, || {
+            rig.cuStreamIsCapturing(NULL_STREAM, &mut CUstreamCaptureStatus(0))
+        });
+        saw.text(format_args!("{}, {}", code_text(code), fate(rig, stream)));
     }
 
     /// Each context has its own legacy stream. The legacy streams of two contexts do not wait for

@@ -3,6 +3,8 @@
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::sleep;
+use std::time::Duration;
 
 use cuda_events::sys::more::*;
 use cuda_soft_driver::abi::{
@@ -171,6 +173,25 @@ rules! {
         latch.release();
         rig.synchronize(stream);
         saw.text(format_args!("launch done: {}", destroyed(&counter)));
+    }
+
+    /// An executable graph ends as many references as its graph had, and no more.
+    [since(11, 3), alone]
+    fn two_references_of_a_graph(rig, saw) =
+        "graphs gone: 0; released success: destroyed"
+    {
+        let (counter, graph) = (AtomicU32::new(0), graph(rig));
+        let object = user_object(rig, &counter);
+        must!(rig.cuUserObjectRetain(object, 2));
+        must!(rig.cuGraphRetainUserObject(graph, object, 2, 1));
+        empty(rig, graph, &[]);
+        let exec = instantiate(rig, graph);
+        must!(rig.cuGraphExecDestroy(exec));
+        must!(rig.cuGraphDestroy(graph));
+        sleep(Duration::from_millis(300));
+        saw.text(format_args!("graphs gone: {}", counter.load(Ordering::SeqCst)));
+        let code = code_text(rig.cuUserObjectRelease(object, 1));
+        saw.text(format_args!("released {code}: {}", destroyed(&counter)));
     }
 
     /// An executable graph has references to the user objects of child graphs, too. A reference of
