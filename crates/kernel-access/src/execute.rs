@@ -67,7 +67,8 @@ pub struct Run {
     /// The instructions of which accesses may be missing, by their offsets: all that this thread does
     /// with global memory is in `touched`, or is done by one of them.
     pub missing: BTreeSet<usize>,
-    /// Those of them that this thread runs or does not by what memory contains.
+    /// Those of them that this thread runs or does not by what memory contains, and those that read constant
+    /// variables, which may not be used.
     pub conditional: BTreeSet<usize>,
     /// How many instructions it ran.
     pub steps: usize,
@@ -281,9 +282,11 @@ impl State<'_> {
         if holds == Some(false) {
             return;
         }
-        // Which of the bytes are used that it reads of constant variables is not known.
+        // Which of the bytes are used that it reads of constant variables is not known, or whether any is: the
+        // compiler may read one before the branch that asks for it.
         if self.code.variables.read_by(one).next().is_some() {
             self.missing.insert(at);
+            self.conditional.insert(at);
         }
         let result = self.result(one, at, holds);
         self.follow(one, holds);

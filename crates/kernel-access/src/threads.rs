@@ -42,7 +42,8 @@ pub struct Every {
     pub perhaps: Vec<Touched>,
     /// The instructions that may touch more than that, as it depends on what memory contains.
     pub missing: BTreeSet<usize>,
-    /// Those of them that a thread runs or does not by what memory contains.
+    /// Those of them that a thread runs or does not by what memory contains, and those that read constant
+    /// variables, which may not be used.
     pub conditional: BTreeSet<usize>,
 }
 
@@ -64,7 +65,8 @@ pub enum Sought {
     NotFound,
     /// No thread was found; what those do that were run depends on what memory contains.
     Unknown,
-    /// The same, and whether they run the instruction at all does.
+    /// The same, and whether they run the instruction at all does, or whether the constants are used that
+    /// it reads.
     Conditional,
 }
 

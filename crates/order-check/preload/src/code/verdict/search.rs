@@ -14,8 +14,7 @@ use crate::code::time::Time;
 
 pub(super) const NOT_FOUND: &str = "no thread was found that touches these bytes";
 pub(super) const LATE: &str = "it would take too much time";
-pub(super) const CONDITIONAL: &str =
-    "values in memory decide whether it touches these bytes, or any";
+pub(super) const CONDITIONAL: &str = "values in memory decide whether it touches these bytes, or any, or constants are read and not used";
 pub(super) const UNBOUNDED: &str = "an address comes from memory, or is not bounded by its code";
 
 /// How many accesses of a kernel are looked for, and in how many ranges.
