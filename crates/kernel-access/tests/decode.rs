@@ -382,3 +382,18 @@ fn short_loads_have_a_sign_or_not() {
         assert_eq!((access.kind, access.bytes, access.signed), (AccessKind::Read, bytes, signed));
     }
 }
+
+/// A vote reads what its threads have, whichever register it writes: VOTE and VOTEU of P0.
+#[test]
+fn votes_read_predicates_of_threads() {
+    for (bits, is_uniform) in [
+        (0x000fc800000e01000000000000007806_u128, false),
+        (0x001fc400000e01000000000000080886, true),
+    ] {
+        let code = decode(100, &bits.to_le_bytes()).expect("whole instructions");
+        let [read] = code[0].predicates_read[..] else { panic!("{code:?}") };
+        assert_eq!((read.index, read.uniform, read.negated), (Some(0), false, false), "{bits:x}");
+        let written = code[0].predicates_written[0];
+        assert_eq!((written.index, written.uniform), (None, is_uniform), "{bits:x}");
+    }
+}

@@ -355,7 +355,7 @@ pub(super) fn other(bits: Bits, to: &mut Instruction) -> bool {
         _ => {}
     }
     if matches!(name, "VOTE" | "VOTEU") {
-        to.predicates_read = vec![bits.predicate_read(87, 90)];
+        to.predicates_read = vec![Predicate { uniform: false, ..bits.predicate_read(87, 90) }];
     }
     // Each that it may read, as what is at its place. A barrier's number is in the instruction, by the
     // same form as a constant.
