@@ -7,11 +7,8 @@ use std::ptr::null_mut;
 
 use common::*;
 use cuda_events::sys::*;
-use cuda_events_test_support::pools::{allocation, location};
-use cuda_soft_driver::abi::{CUmemAccessDesc, CUmemAllocationProp, CUmemLocationType};
 use cuda_soft_driver::{Builder, SoftDriver};
 
-const PIECE: usize = 2 << 20;
 const INVALID_CONTEXT: u32 = 201;
 const NOT_REGISTERED: u32 = 713;
 
@@ -107,9 +104,14 @@ fn contexts_refuse_what_is_not_theirs() {
     assert_eq!(destroy(own), OK);
 }
 
-/// Only a device has access to memory that it can be given.
+/// Only a device has access to memory that it can be given. Memory can be mapped on Linux only.
+#[cfg(target_os = "linux")]
 #[test]
 fn access_to_mapped_memory_is_for_devices() {
+    use cuda_events_test_support::pools::{allocation, location};
+    use cuda_soft_driver::abi::{CUmemAccessDesc, CUmemAllocationProp, CUmemLocationType};
+
+    const PIECE: usize = 2 << 20;
     let raw = Raw::new();
     let (mut at, mut handle) = (0_u64, 0_u64);
     let code = call!(raw, cuMemAddressReserve(&mut at => *mut u64, PIECE => usize, 0 => usize,
@@ -149,7 +151,10 @@ fn access_to_mapped_memory_is_for_devices() {
 /// Without processes that share, all that is for other processes says so.
 #[test]
 fn what_is_for_other_processes_can_be_off() {
-    for (setting, is_on) in [("ipc=on", cfg!(target_os = "linux")), ("ipc=off", false)] {
+    for (setting, is_on) in [("ipc=on", true), ("ipc=off", false)] {
+        if is_on && !cfg!(target_os = "linux") {
+            continue;
+        }
         let raw = Raw::with(Builder::from_text(setting).expect("a setting"));
         let flags = if is_on { CU_EVENT_INTERPROCESS } else { 0 };
         let event = raw.event(CU_EVENT_DISABLE_TIMING | flags);

@@ -212,6 +212,7 @@ rules! {
     }
 
     /// What no capture can take is refused as such, also after the capture was invalidated.
+    [since(11, 4)]
     fn what_cannot_be_captured(rig, saw) =
         "each mode: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900), invalidated \
          (cuStreamAddCallback, cuStreamAddCallback after a query, cuGraphLaunch, \
