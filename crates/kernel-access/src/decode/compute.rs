@@ -146,9 +146,9 @@ fn fill(bits: Bits, to: &mut Instruction) -> Option<()> {
             if bits.field(24, 32) == 0
                 && !bits.bit(63)
                 && bits.field(64, 73) == 0
-                && bits.field(75, 91) == 0x1c0
-                && let Some([_, source @ Operand::Register(_), _]) = bits.three() =>
+                && bits.field(75, 91) == 0x1c0 =>
         {
+            let Some([_, source @ Operand::Register(_), _]) = bits.three() else { return None };
             to.operation = Operation::HighestBit { signed: bits.bit(73), from_top: bits.bit(74) };
             to.destination = Some((bits.general(16), 1));
             to.sources = vec![source.into()];
