@@ -8,7 +8,7 @@ use std::time::Duration;
 use common::counting::{calls, counted_context};
 use common::futures::wait_until;
 use common::timelines::{WRITE, gpu, idle, reached, timeline, timeline as timeline_of};
-use common::{Gpu, Latch, check};
+use common::{Gpu, Latch, check, own_process};
 use cuda_events::capture::{CaptureMode, CaptureStatus};
 use cuda_events::sys::{CUresult, Function};
 use cuda_events::{
@@ -87,6 +87,7 @@ fn other_codes_captures_are_noticed() {
 /// A timeline that is moved asks as its present stream needs, and in memory always.
 #[test]
 fn a_moved_timeline_notices_captures() {
+    own_process!();
     const CAPTURES: Function = Function::cuStreamIsCapturing;
     let Some(gpu) = gpu() else { return };
     let context = counted_context(gpu.driver);

@@ -14,7 +14,7 @@ use common::counting::{calls, counted_context};
 use common::futures::wait_until;
 use common::hooked::{Hooked, hook_in};
 use common::timelines::{PATIENCE, WAIT, WRITE, gpu, idle, reached, timeline};
-use common::{Gpu, Latch, check, needs};
+use common::{Gpu, Latch, check, needs, own_process};
 use cuda_events::sys::{CUresult, Function};
 use cuda_events::{Context, Device, Progress, Stream, StreamOptions, StreamRef};
 use cuda_soft_driver::{SoftDriver, Time};
@@ -123,6 +123,7 @@ fn points_are_plain_values() {
 /// Looking costs no driver call; a signal and a wait cost one, and what is over costs none.
 #[test]
 fn what_it_costs_in_driver_calls() {
+    own_process!();
     let Some(gpu) = gpu() else { return };
     let context = counted_context(gpu.driver);
     let (stream, other) =
@@ -213,6 +214,7 @@ fn what_a_hosts_timeline_costs_in_driver_calls() {
 /// Where other code may capture in the stream, the driver is asked before each write.
 #[test]
 fn a_stream_of_other_code_is_asked_for_captures() {
+    own_process!();
     const CAPTURES: Function = Function::cuStreamIsCapturing;
     let Some(gpu) = gpu() else { return };
     let context = counted_context(gpu.driver);
