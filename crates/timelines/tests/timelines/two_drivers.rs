@@ -73,7 +73,7 @@ fn what_belongs_to_another_driver_is_refused() {
     refused(timeline.wait_ahead(&theirs, first.value() + 1), WAIT);
     refused(timeline.move_to(two.stream()), WRITE);
     let host = HostTimeline::new(&one.context).expect("a timeline");
-    refused(host.wait_ahead(&theirs, 9), WAIT);
+    refused(host.wait_ahead(&theirs, host.completed() + 9), WAIT);
     let graph = Graph::new(&two.context).expect("a graph");
     refused(one.timeline().in_graph(graph, &[&[]]), WRITE);
     drop(release);
